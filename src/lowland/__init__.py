@@ -31,7 +31,7 @@ _MODULES = (
 )
 _FUNCTIONS = {
     "compare_methods": "lowland.workflow",
-    "load": "lowland._base.models.loading",
+    "load": "lowland._base.models.codec",
     "make_map": "lowland.workflow",
     "open_rows": "lowland.chunks",
     "procrustes": "lowland.metrics.procrustes",

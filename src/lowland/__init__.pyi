@@ -11,7 +11,7 @@ from lowland import selection as selection
 from lowland import tables as tables
 from lowland import trust as trust
 from lowland import workflow as workflow
-from lowland._base.models.loading import load as load
+from lowland._base.models.codec import load as load
 from lowland.chunks import open_rows as open_rows
 from lowland.methods.alignment.manifold_alignment import ManifoldAlignment as ManifoldAlignment
 from lowland.methods.curvilinear.curvilinear_component_analysis import (

@@ -1,6 +1,8 @@
-"""A model file with hostile contents is refused: every declared property is violated, one by one.
+"""A model file with hostile contents is refused: every declared check is violated, one by one.
 
-The violations come from the declarations, so a new method is under contract without a line.
+An index out of range, starts that fall, a wrong size, type or number: each is a ``ModelFileError``,
+and never a crash. What a check cannot see gives a finite result, or an error that names it. The
+violations are made from the declarations, so a new method is under contract without a line.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ import scipy.sparse
 
 import lowland
 from lowland._base import registry
-from lowland._base.models import codec
-from lowland._base.models.loading import POSSIBLE, REQUIRED, _parts, _restored, state_of
+from lowland._base.models import checks, codec
+from lowland._base.models.checks import POSSIBLE, REQUIRED, sizes_of
+from lowland._base.models.codec import _parts, _restored
 from lowland.errors import LowlandError, ModelFileError
 from lowland.preparation.preparation import Preparation
 from lowland.workflow.orienting import Orientation
@@ -114,14 +117,68 @@ def test_the_model_itself_is_loaded(cls, tmp_path):
     lowland.load(tmp_path / "m")
 
 
+def with_entry(value: Any, entry: Any, place: int = -1) -> Any:
+    """A copy of an array with another entry; for a number, the entry itself."""
+    if not isinstance(value, np.ndarray):
+        return type(value)(entry)
+    changed = value.copy()
+    changed.flat[place] = entry
+    return changed
+
+
+def violations(check: Any, value: Any, sizes: dict[str, int]) -> Iterator[Any]:
+    """Values of the same type and shape as a correct one that contradict the check."""
+    if isinstance(check, checks.Interval):
+        yield from beyond(check, value, sizes)
+    elif isinstance(check, checks.Starts):
+        yield from wrong_starts(check, value)
+    elif isinstance(check, checks.Ascending) and len(value) > 1:
+        if value[0] != value[-1]:
+            yield value[::-1].copy()
+        if check.strict:
+            yield with_entry(value, value[-2])
+    elif isinstance(check, checks.Permutation):
+        yield from (with_entry(value, entry) for entry in (0, -1, len(value) + 1, 2**31 - 1))
+    if isinstance(check, checks.Distinct | checks.Permutation) and len(value) > 1:
+        yield with_entry(value, value[0])
+
+
+def wrong_starts(check: Any, value: np.ndarray) -> Iterator[np.ndarray]:
+    """Starts that fall, that are outside of the axis, or that do not end with it."""
+    middle, far = len(value) // 2, int(np.iinfo(value.dtype).max)
+    for entry in (-1, value[-1] + 1, 100_000 + value[-1], far, -far - 1):
+        yield with_entry(value, entry, middle)
+    yield with_entry(value, 1, 0)
+    yield with_entry(value, value[-1] + 1)
+    if value[-1] > 0:
+        yield with_entry(value, value[-1] - 1)
+        yield value[::-1].copy()
+    if check.strict:
+        yield with_entry(value, value[middle - 1], middle)
+
+
+def beyond(check: Any, value: Any, sizes: dict[str, int]) -> Iterator[Any]:
+    """Values just outside the bounds of an interval, and far outside."""
+    low, high = (checks.size_of(bound, sizes) for bound in (check.low, check.high))
+    whole = np.asarray(value).dtype.kind in "iu"
+    far = 2**62 if whole else 1e300
+    entries = []
+    if low is not None:
+        entries += [low - 1, -far] + ([low] if check.outside == "low" else [])
+    if high is not None:
+        entries += [high + 1, far] + ([high] if check.outside == "high" else [])
+    limit = np.iinfo(np.asarray(value).dtype).max if whole else np.inf
+    yield from (with_entry(value, entry) for entry in entries if abs(entry) <= limit)
+
+
 @every_class
-def test_each_violation_of_a_meaning_is_refused(cls, tmp_path):
+def test_each_violation_of_a_check_is_refused(cls, tmp_path):
     _, params, state = parts(cls)
-    whole = state_of(state, pickle.loads(_fitted(cls)))
+    sizes = sizes_of(state, pickle.loads(_fitted(cls)))
     for name, value in state.items():
-        for meaning in declared(cls)[name].meaning if value is not None else ():
-            assert meaning.flaw(value, whole) is None
-            for wrong in meaning.violations(value, whole):
+        for check in declared(cls)[name].meaning if value is not None else ():
+            assert check.flaw(value, sizes) is None
+            for wrong in violations(check, value, sizes):
                 refused(tmp_path / "m", cls, params, {**state, name: wrong}, name)
 
 
@@ -178,12 +235,10 @@ def test_each_other_kind_or_size_is_refused(cls):
 
 
 @every_class
-def test_an_array_of_integers_has_a_meaning(cls):
+def test_an_array_of_integers_has_a_check(cls):
     for name, attribute in cls.fitted_attributes.items():
-        if attribute.type is int:
-            assert attribute.meaning, (
-                f"{name}: declare what its numbers mean (_base/models/meanings.py)"
-            )
+        if attribute.type is int and attribute.shape:
+            assert attribute.meaning, f"{name}: declare its check (_base/models/checks.py)"
 
 
 @every_class

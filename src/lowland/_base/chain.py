@@ -104,7 +104,7 @@ class Chain:
 
     def save(self, path: str | Path) -> None:
         """Write all steps to one model file, as :meth:`lowland.PCA.save` does for one."""
-        from lowland._base.models.loading import save_chain
+        from lowland._base.models.codec import save_chain
 
         save_chain(self, path)
 

@@ -159,14 +159,20 @@ class Estimator(Declared):
         return checked, embedding
 
     def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: ranges of columns belong to Gower's distance."""
+        """See :meth:`Declared.inconsistency`: Gower's distance needs ranges of columns."""
         gower = getattr(self, "metric", None) == GOWER
-        if "column_ranges_" in vars(self) and not gower:
-            return "'column_ranges_' with another metric than 'gower'"
         has_rows = vars(self).get("fitted_rows_") is not None
         if gower and has_rows and "column_ranges_" not in vars(self):
             return "no 'column_ranges_' with metric='gower'"
         return super().inconsistency()
+
+    def _rows_flaw(self, n: int, given: bool) -> str | None:
+        """Why rows cannot be compared with n fitted ones; ``given``: they come as distances."""
+        if given != (self.fitted_rows_ is None):  # type: ignore[attr-defined]
+            return f"{'' if given else 'no '}'fitted_rows_' to compare new rows with"
+        if given and n != self.n_features_in_:
+            return f"{n} fitted rows, but distances to {self.n_features_in_}"
+        return None
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         """The power of the unit of X in each declared unit; None: ``_fit`` gets X as it is."""
@@ -347,7 +353,7 @@ class Estimator(Declared):
         Everything that ``transform`` needs is saved. A ``callback`` and a generator given as
         ``random_state`` are not; they come back as None. Read it with ``lowland.load``.
         """
-        from lowland._base.models.loading import save
+        from lowland._base.models.codec import save
 
         self._require_fitted()
         save(self, path)

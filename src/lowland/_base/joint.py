@@ -98,7 +98,7 @@ class JointModel:
 
     def save(self, path: str | Path) -> None:
         """Write preparations and alignment to one model file."""
-        from lowland._base.models.loading import save_joint
+        from lowland._base.models.codec import save_joint
 
         save_joint(self, path)
 

@@ -5,8 +5,8 @@
 :class:`Declared` turns such lines into a real ``__init__`` that only stores (a dataclass), and
 inherits ``get_params``, ``set_params``, ``repr`` and checks whose messages are generated from the
 constraint. The command line reads the same declarations to parse its options. ``fitted`` declares
-what ``fit`` leaves behind, with its shape and its meaning, so that a loaded model file can be
-checked against it.
+what ``fit`` leaves behind, with its shape and checks, so that a loaded model file can be checked
+against it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import numpy as np
 
 from lowland._base.constraints import LARGE, Constraint
 from lowland._base.errors import ParameterError, shown, unknown_name
-from lowland._base.models.meanings import Meaning
 
 # Parameters and fitted attributes are documented once, where they are declared.
 #
@@ -156,6 +155,21 @@ def param(constraint: Constraint, *, default: Any, unit: str = "", kw_only: bool
     return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
 
 
+class Check:
+    """What the contents of a fitted attribute must satisfy; see ``_base/models/checks.py``."""
+
+    def flaw(self, value: Any, sizes: dict[str, int]) -> str | None:
+        """The first entry that contradicts it, such as ``[30] = 100000``; None if there is none.
+
+        ``sizes`` has the sizes of the model by name.
+        """
+        raise NotImplementedError
+
+    def describe(self, sizes: dict[str, int]) -> str:
+        """What was expected."""
+        raise NotImplementedError
+
+
 class Fitted(NamedTuple):
     """What ``fit`` leaves behind: an array of a named shape, or a scalar of a type."""
 
@@ -164,7 +178,7 @@ class Fitted(NamedTuple):
     optional: bool = False
     allows_nan: bool = False
     unit: Unit = ""
-    meaning: tuple[Meaning, ...] = ()
+    meaning: tuple[Check, ...] = ()
     sparse: bool = False
     may_be_empty: bool = False
 
@@ -180,7 +194,7 @@ def fitted(
     optional: bool = False,
     allows_nan: bool = False,
     unit: Unit = "",
-    meaning: Meaning | tuple[Meaning, ...] = (),
+    meaning: Check | tuple[Check, ...] = (),
     sparse: bool = False,
     may_be_empty: bool = False,
     init: Literal[False] = False,
@@ -193,10 +207,10 @@ def fitted(
     ``float``, ``int``, ``bool``, ``str`` or, for labels of any of these kinds, ``object``. An
     ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``unit`` tells
     how it grows with the data (``_base/units.py``); it may be a function of the model, and a tuple
-    if entries differ. ``meaning`` is what the contents satisfy (``_base/models/meanings.py``);
-    whoever uses them may rely on it, and an array of integers needs one. Only a ``sparse``
-    attribute may be a CSR matrix, and only one that ``may_be_empty`` may have a size of 0. ``init``
-    only tells type checkers that this is not a parameter.
+    if entries differ. ``meaning`` is what the contents satisfy (``_base/models/checks.py``), as far
+    as compiled code and shapes need it; an array of integers needs one. Only a ``sparse`` attribute
+    may be a CSR matrix, and only one that ``may_be_empty`` may have a size of 0. ``init`` only
+    tells type checkers that this is not a parameter.
     """
     meanings = meaning if isinstance(meaning, tuple) else (meaning,)
     return Fitted(shape or None, type, optional, allows_nan, unit, meanings, sparse, may_be_empty)
@@ -287,9 +301,10 @@ class Declared:
                 )
 
     def inconsistency(self) -> str | None:
-        """What of the fitted state contradicts other parts of it, or the parameters; None: nothing.
+        """What of the fitted state does not fit the rest of it, or the parameters; None: nothing.
 
-        A model file is refused for it. Each attribute satisfies its declaration already.
+        A model file is refused for it, so only what would make placing rows fail or read beyond the
+        end of an array belongs here. Each attribute satisfies its declaration already.
         """
         return None
 

@@ -11,7 +11,7 @@ from lowland._base.constraints import Boolean, Function, Integer, Mapping, Null,
 from lowland._base.context import FitContext, generator
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.estimator import Estimator
-from lowland._base.models.meanings import count, share
+from lowland._base.models.checks import count
 from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas, resolve_n_jobs
@@ -215,7 +215,7 @@ class KNNTransformer(Estimator):
 
     fitted_rows_: Any = fitted("n_samples_fit", "n_features", optional=True, sparse=True)
     n_samples_fit_: int = fitted(type=int, meaning=count(1))
-    recall_: float | None = fitted(optional=True, meaning=share())
+    recall_: float | None = fitted(optional=True)
 
     accepts_sparse = True
 
@@ -312,12 +312,8 @@ class KNNTransformer(Estimator):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: the rows that new rows are compared with."""
-        if self._has_distances != (self.fitted_rows_ is None):
-            has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
-            return f"{has} with metric={self.metric!r}"
-        if self._has_distances and self.n_samples_fit_ != self.n_features_in_:
-            return f"'n_samples_fit_' = {self.n_samples_fit_}, expected {self.n_features_in_}"
-        return super().inconsistency()
+        flaw = self._rows_flaw(self.n_samples_fit_, self._has_distances)
+        return flaw or super().inconsistency()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

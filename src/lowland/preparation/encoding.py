@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._base.constraints import Constraint, Null, Real
 from lowland._base.errors import DataError, unknown_name
-from lowland._base.models.meanings import above
+from lowland._base.models.checks import above
 from lowland._base.params import Declared, fitted, param
 from lowland._base.validation import is_sparse
 from lowland.preparation._categories import levels_in, mark_levels, steps_in, switch_in, switched
@@ -305,25 +305,24 @@ class Encoding(Declared):
         return [*numbers, *cycles, *values]
 
     def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: each column is encoded in one way, by known means."""
+        """See :meth:`Declared.inconsistency`: each column is encoded in one way, by known means.
+
+        The number of encoded columns follows from it.
+        """
         known = set(vars(self).get("feature_names_in_", ()))
         seen: set[str] = set()
         for kind in ("level", "switch", "step", "date", "cycle"):
             names = getattr(self, f"{kind}_columns_").tolist()
             for name in dict.fromkeys(names):
                 if name not in known:
-                    return f"'{kind}_columns_' with {name[:80]!r}, which is no column"
+                    return f"'{kind}_columns_' with {name[:80]!r}, which is not a column"
                 if name in seen and not (kind == "cycle" and name in self.date_columns_):
                     return f"'{kind}_columns_' with {name[:80]!r}, which is encoded already"
             if kind not in ("level", "step") and len({*names}) < len(names):
                 return f"'{kind}_columns_' with a column twice"
             seen |= {*names}
-        for kind, values in (("level", self.levels_), ("step", self.steps_)):
-            names = getattr(self, f"{kind}_columns_")
-            if len({*zip(names, values, strict=True)}) < len(values):
-                return f"'{kind}s_' with a value twice in one column"
         if unknown := {*self.date_formats_} - {TYPED, *FORMATS}:
-            return f"'date_formats_' with {unknown.pop()[:80]!r}, which is no form of dates"
+            return f"'date_formats_' with {unknown.pop()[:80]!r}, which is not a form of dates"
         return super().inconsistency()
 
 

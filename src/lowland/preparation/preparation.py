@@ -12,7 +12,7 @@ import numpy as np
 from lowland._base.columns import check_columns, check_same_columns, column_names
 from lowland._base.constraints import Null, OneOf, Several, Text
 from lowland._base.errors import DataError, ParameterError, listing
-from lowland._base.models.meanings import Names, above, count
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import as_rows
 from lowland._base.threads import resolve_n_jobs
@@ -100,13 +100,13 @@ class Preparation(Encoding):
     )
     normalize: list[str] | None = param(Several(OneOf(*STEPS)) | Null(), default=None)
 
-    chosen_: str = fitted(type=str, meaning=Names(("none", "standard", "robust", "gower")))
+    chosen_: str = fitted(type=str)
     reason_: str = fitted(type=str)
     fill_: np.ndarray | None = fitted("n_numbers", optional=True)
-    n_filled_: int = fitted(type=int, meaning=count())
+    n_filled_: int = fitted(type=int)
     donors_: np.ndarray | None = fitted("n_donors", "n_numbers", optional=True, allows_nan=True)
     donor_spread_: np.ndarray | None = fitted("n_numbers", optional=True, meaning=above(0))
-    n_empty_: int = fitted(type=int, meaning=count())
+    n_empty_: int = fitted(type=int)
     center_: np.ndarray | None = fitted("n_columns", optional=True)
     spread_: np.ndarray | None = fitted("n_columns", optional=True, meaning=above(0))
 
@@ -193,12 +193,7 @@ class Preparation(Encoding):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: the columns that the rows have after encoding."""
-        if (self.chosen_ == "none") != (self.spread_ is None):
-            has = "no" if self.spread_ is None else "a"
-            return f"'chosen_' = {self.chosen_!r} with {has} 'spread_'"
-        if self.spread_ is None and self.center_ is not None:
-            return "'center_', but no 'spread_'"
-        if flaw := super().inconsistency() or self._wrong_filling():
+        if flaw := super().inconsistency():
             return flaw
         columns = self._n_features_out
         sizes = {"fill_": self._n_numbers, "center_": columns, "spread_": columns}
@@ -206,23 +201,6 @@ class Preparation(Encoding):
             found = getattr(self, name)
             if found is not None and len(found) != size:
                 return f"{name!r} of {len(found)} values, expected {size}"
-        return None
-
-    def _wrong_filling(self) -> str | None:
-        """What of the values and rows that fill missing values contradicts the parameters."""
-        if (self.missing == "refuse") and self.fill_ is not None:
-            return "'fill_', but missing='refuse'"
-        is_part = {name: getattr(self, name) is not None for name in ("donors_", "donor_spread_")}
-        wanted = self.missing == "neighbors" and self.fill_ is not None
-        for name, there in is_part.items():
-            if there != wanted:
-                return f"{name!r} that does not belong to missing={self.missing!r}"
-        if self.donors_ is not None and np.isinf(self.donors_).any():
-            return "'donors_' with infinity"
-        try:
-            parse_codes(self.missing_values)
-        except ParameterError as error:
-            return str(error)
         return None
 
     def _numbers(self, X: Any) -> Any:

@@ -11,7 +11,7 @@ from lowland._base.constraints import Integer, Null, Real
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.estimator import Estimator
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Best, Permutation
+from lowland._base.models.checks import Permutation
 from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import as_rows
 from lowland._base.targets import Labels, check_labels, check_numbers, require_target
@@ -43,7 +43,7 @@ class Selector(Estimator):
 
     n_features: Any = param(Integer(1) | Real(0, 1) | Null(), default=None, kw_only=False)
 
-    support_: np.ndarray = fitted("n_features", type=bool, meaning=Best("ranking_"))
+    support_: np.ndarray = fitted("n_features", type=bool)
     ranking_: np.ndarray = fitted("n_features", type=int, meaning=Permutation())
     scores_: np.ndarray = fitted("n_features")
 

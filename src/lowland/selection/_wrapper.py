@@ -11,7 +11,7 @@ import numpy as np
 from lowland._base.constraints import Function, Having, Integer, Null, Text
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, LowlandError, ParameterError, shown, unknown_name
-from lowland._base.models.meanings import Ascending, RowCounts, at_least
+from lowland._base.models.checks import count
 from lowland._base.params import fitted, param
 from lowland._base.targets import Labels
 from lowland._base.threads import limit_blas
@@ -87,11 +87,9 @@ class Wrapper(Selector):
         default=None,
     )
 
-    path_sizes_: np.ndarray = fitted(
-        "n_steps", type=int, meaning=(RowCounts("path_support_"), Ascending())
-    )
+    path_sizes_: np.ndarray = fitted("n_steps", type=int, meaning=count(0, "n_features"))
     path_scores_: np.ndarray = fitted("n_steps")
-    path_errors_: np.ndarray = fitted("n_steps", meaning=at_least(0))
+    path_errors_: np.ndarray = fitted("n_steps")
     path_support_: np.ndarray = fitted("n_steps", "n_features", type=bool)
 
     needs_target = True

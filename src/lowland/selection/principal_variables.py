@@ -10,7 +10,6 @@ from lowland._base.constraints import Boolean, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import share
 from lowland._base.params import fitted, param
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
@@ -82,7 +81,7 @@ class PrincipalVariables(Selector):
     scale: bool = param(Boolean(), default=False)
     rule: str = param(OneOf("reconstruction", "loadings"), default="reconstruction")
 
-    explained_variance_ratio_: np.ndarray = fitted("n_selected", meaning=share())
+    explained_variance_ratio_: np.ndarray = fitted("n_selected")
     reconstruction_: np.ndarray = fitted("n_selected", "n_features")
     mean_: np.ndarray = fitted("n_features", unit="x")
 

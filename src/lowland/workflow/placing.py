@@ -13,7 +13,7 @@ from lowland._base.chain import Chain
 from lowland._base.errors import DataError, count, listing
 from lowland._base.html import html_lines
 from lowland._base.joint import DomainStep, domain_model
-from lowland._base.models.loading import load
+from lowland._base.models.codec import load
 from lowland.tables import Table, map_frame
 from lowland.tables.in_memory import NAME
 from lowland.tables.options import TableOptions, takes_table_options

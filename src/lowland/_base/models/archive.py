@@ -1,11 +1,15 @@
-"""The container of a model file: a zip of a manifest and stored ``.npy`` members.
+"""The container of a model file: a zip of ``manifest.json`` and plain ``.npy`` arrays, versioned.
 
-Errors here and in the modules below are fragments without the file's name and the final period;
-:mod:`lowland._base.models.codec` makes them one sentence.
+The manifest names the class, its parameters and its fitted state, and declares dtype and shape of
+every array. Members are stored uncompressed with fixed dates, so that equal models are equal
+files. Reading executes nothing and believes nothing: names, sizes and checksums are checked before
+an array is allocated. Errors are fragments without the file's name and the final period, which
+:mod:`lowland._base.models.codec` adds.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -140,8 +144,32 @@ MAX_MANIFEST = 16 << 20  # bytes; large content belongs in arrays
 MEMBER_NAME = re.compile(r"arrays/[A-Za-z0-9_.-]+\.npy")
 
 
-def write_archive(path: str, manifest: bytes, arrays: dict[str, np.ndarray]) -> None:
-    """Write the file beside its place and move it there when it is complete and on disk."""
+FORMAT = "lowland-model"
+FORMAT_VERSION = 2
+OLDEST_VERSION = 2  # format 1 was never released
+KINDS = {
+    "format": str,
+    "format_version": int,
+    "lowland_version": str,
+    "class": str,
+    "params": dict,
+    "state": dict,
+    "arrays": dict,
+}
+
+
+def write_archive(path: str, contents: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write the file beside its place and move it there when it is complete and on disk.
+
+    ``contents`` has the entries of the manifest that say what the model is.
+    """
+    declared = {
+        name: Declaration(array.dtype, array.shape).to_json() for name, array in arrays.items()
+    }
+    entries = {"format": FORMAT, "format_version": FORMAT_VERSION, **contents, "arrays": declared}
+    manifest = json.dumps(entries, allow_nan=False, indent=1).encode("ascii")
+    if len(manifest) > MAX_MANIFEST:
+        raise ModelFileError("its lists and texts are too long; keep them in numeric arrays")
     target = os.path.realpath(path)  # a symbolic link stays one
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
@@ -174,6 +202,13 @@ def _write_members(file: IO[bytes], manifest: bytes, arrays: dict[str, np.ndarra
         for name, array in arrays.items():
             with archive.open(entry(name, array.nbytes), "w") as member:
                 write_array(member, array)
+
+
+def read_archive(path: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The manifest, its outer form checked, and the arrays by member name."""
+    with Archive(path) as archive:
+        manifest = _parse(archive.read_manifest())
+        return manifest, archive.read_arrays(_declarations(manifest["arrays"]))
 
 
 class Archive:
@@ -251,3 +286,56 @@ class Archive:
                 return read_array(member, info.file_size, declaration)
             except ModelFileError as error:
                 raise ModelFileError(f"has a member, {name!r}, that {error}") from None
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    """The manifest, its outer structure checked."""
+    try:
+        manifest = json.loads(
+            text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
+        )
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"has a manifest that is not valid JSON ({error})") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ModelFileError(f"is not a lowland model file: its manifest is not {FORMAT!r}")
+    version = manifest.get("format_version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"has a manifest with the impossible format version {version!r}")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"was made by a newer lowland (format {version}, this one reads up to "
+            f"{FORMAT_VERSION}); upgrade lowland"
+        )
+    if version < OLDEST_VERSION:
+        raise ModelFileError(
+            f"was made by an unreleased lowland (format {version}, this one reads from "
+            f"{OLDEST_VERSION} on); fit the model again"
+        )
+    if wrong := sorted(manifest.keys() ^ KINDS.keys()):
+        raise ModelFileError(f"has a manifest with a missing or unknown entry, {wrong[0][:80]!r}")
+    for name, kind in KINDS.items():
+        if type(manifest[name]) is not kind:
+            raise ModelFileError(f"has a manifest whose entry {name!r} is not a {kind.__name__}")
+    return manifest
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(entries := dict(pairs)) != len(pairs):
+        raise ValueError("an entry occurs twice")
+    return entries
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _declarations(entries: dict[str, Any]) -> dict[str, Declaration]:
+    declared = {}
+    for name, entry in entries.items():
+        try:
+            declared[name] = Declaration.from_json(entry)
+        except ValueError as error:
+            raise ModelFileError(
+                f"has a manifest that misdeclares {name[:80]!r}: {error}"
+            ) from None
+    return declared

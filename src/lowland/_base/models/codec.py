@@ -1,34 +1,30 @@
-"""The model file: a zip of ``manifest.json`` and plain ``.npy`` arrays, versioned, without pickle.
+"""From an estimator to a model file and back, without pickle: values as strict JSON and arrays.
 
-The manifest names the class, its parameters and its fitted state, and declares dtype and shape of
-every array. Members are stored uncompressed with fixed dates, so that equal models are equal
-files. Reading executes nothing and believes nothing: names, sizes, checksums and references are
-checked before an array is allocated, and every failure is one ``ModelFileError``.
+None, bool, int, finite float, str and list are themselves. Everything else is an object with one
+key that says what it is: ``$float`` (nan, inf, -inf), ``$tuple``, ``$dict``, ``$scalar`` (a numpy
+scalar), ``$array``, ``$strings`` (an object array of str) and ``$sparse`` (CSR or CSC). Each key
+builds one known kind of value; no name in a file is ever looked up, imported or called. Every
+failure is one ``ModelFileError``.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.errors import LowlandError, ModelFileError
-from lowland._base.models.archive import is_plain
-
-if TYPE_CHECKING:
-    import numpy as np
-
-# Python values as strict JSON plus named arrays; the module ``decoding`` is the inverse.
-#
-# None, bool, int, finite float, str and list are themselves. Everything else is an object with one
-# key that says what it is: ``$float`` (nan, inf, -inf), ``$tuple``, ``$dict``, ``$scalar`` (a numpy
-# scalar), ``$array``, ``$strings`` (an object array of str) and ``$sparse`` (CSR or CSC).
-
+from lowland._base import registry
+from lowland._base.chain import Chain
+from lowland._base.errors import LowlandError, ModelFileError, ParameterError
+from lowland._base.joint import JointModel
+from lowland._base.models.archive import FAILURES, is_plain, read_archive, write_archive
+from lowland._base.models.checks import POSSIBLE, REQUIRED, check_state, in_own_order
 
 MAX_DEPTH = 50
 SCALARS: dict[str, type[np.generic]] = {
@@ -122,12 +118,7 @@ def _unsupported(name: str, what: str) -> ModelFileError:
     )
 
 
-# Checked JSON and arrays become values: the inverse of the module ``encoding``.
-#
-# Each tag builds one known kind of value; no name in a file is ever looked up, imported or called.
-
-
-# what the Python below raises when a file holds something else than it should
+# What the Python below raises when a file holds something else than it should
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 SPARSE = ("csc_array", "csc_matrix", "csr_array", "csr_matrix")
 FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -238,12 +229,6 @@ def _sizes(shape: Any) -> list[int]:
     return shape
 
 
-FORMAT = "lowland-model"
-FORMAT_VERSION = 2
-OLDEST_VERSION = 2  # format 1 was never released
-KEYS = {"format", "format_version", "lowland_version", "class", "params", "state", "arrays"}
-
-
 class Model(NamedTuple):
     """What a model file holds."""
 
@@ -261,27 +246,16 @@ def write_model(
     ``ModelFileError`` names the parameter or attribute that cannot be stored (a function, a
     generator), or the folder that does not exist.
     """
-    from lowland._base.models.archive import MAX_MANIFEST, Declaration, write_archive
-
     path = os.fspath(path)
     encoder = Encoder()
     try:
-        manifest = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
+        contents = {
             "lowland_version": _own_version(),
             "class": class_name,
             "params": {name: encoder.encode(params[name], name) for name in sorted(params)},
             "state": {name: encoder.encode(state[name], name) for name in sorted(state)},
-            "arrays": {
-                member: Declaration(array.dtype, array.shape).to_json()
-                for member, array in encoder.arrays.items()
-            },
         }
-        text = json.dumps(manifest, allow_nan=False, indent=1).encode("ascii")
-        if len(text) > MAX_MANIFEST:
-            raise ModelFileError("its lists and texts are too long; keep them in numeric arrays")
-        write_archive(path, text, encoder.arrays)
+        write_archive(path, contents, encoder.arrays)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: cannot be saved: {error}.") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path, a giant integer
@@ -290,13 +264,9 @@ def write_model(
 
 def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file; ``ModelFileError`` when it is damaged, altered or not one of ours."""
-    from lowland._base.models.archive import FAILURES, Archive
-
     path = os.fspath(path)
     try:
-        with Archive(path) as archive:
-            manifest = _parse(archive.read_manifest())
-            arrays = archive.read_arrays(_declarations(manifest["arrays"]))
+        manifest, arrays = read_archive(path)
         params, state = _decode(manifest, arrays)
         return Model(manifest["class"], params, state, manifest["lowland_version"])
     except ModelFileError as error:
@@ -310,72 +280,10 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         ) from error
 
 
-def _parse(text: bytes) -> dict[str, Any]:
-    """The manifest, its outer structure checked."""
-    try:
-        manifest = json.loads(
-            text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
-        )
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"has a manifest that is not valid JSON ({error})") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ModelFileError(f"is not a lowland model file: its manifest is not {FORMAT!r}")
-    version = manifest.get("format_version")
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"has a manifest with the impossible format version {version!r}")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"was made by a newer lowland (format {version}, this one reads up to "
-            f"{FORMAT_VERSION}); upgrade lowland"
-        )
-    if version < OLDEST_VERSION:
-        raise ModelFileError(
-            f"was made by an unreleased lowland (format {version}, this one reads from "
-            f"{OLDEST_VERSION} on); fit the model again"
-        )
-    if wrong := sorted(manifest.keys() ^ KEYS):
-        raise ModelFileError(f"has a manifest with a missing or unknown entry, {wrong[0][:80]!r}")
-    for name, kind in (
-        ("class", str),
-        ("lowland_version", str),
-        ("params", dict),
-        ("state", dict),
-        ("arrays", dict),
-    ):
-        if type(manifest[name]) is not kind:
-            raise ModelFileError(f"has a manifest whose entry {name!r} is not a {kind.__name__}")
-    return manifest
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(entries := dict(pairs)) != len(pairs):
-        raise ValueError("an entry occurs twice")
-    return entries
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _declarations(entries: dict[str, Any]) -> dict[str, Any]:
-    from lowland._base.models.archive import Declaration
-
-    declared = {}
-    for name, entry in entries.items():
-        try:
-            declared[name] = Declaration.from_json(entry)
-        except ValueError as error:
-            raise ModelFileError(
-                f"has a manifest that misdeclares {name[:80]!r}: {error}"
-            ) from None
-    return declared
-
-
 def _decode(
     manifest: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Params and state, having used every array exactly once."""
-
     decoder = Decoder(arrays)
     groups: list[dict[str, Any]] = []
     for group in (manifest["params"], manifest["state"]):
@@ -406,3 +314,145 @@ def _own_version() -> str:
         return metadata.version("lowland")
     except metadata.PackageNotFoundError:  # run from a source folder that is not installed
         return "0+unknown"
+
+
+# What is saved of an estimator, and how it is made again.
+
+PARTS = ("class", "params", "state")
+
+
+def save(estimator: Any, path: str | Path) -> None:
+    """Write a fitted estimator."""
+    write_model(path, *_parts(estimator))
+
+
+def save_chain(chain: Chain, path: str | Path) -> None:
+    """Write fitted steps, each as it would be written alone."""
+    steps = [dict(zip(PARTS, _parts(step), strict=True)) for step in chain.steps]
+    write_model(path, Chain.__name__, {}, {"steps": steps})
+
+
+def save_joint(model: JointModel, path: str | Path) -> None:
+    """Write the preparations of all sets and their alignment, each as it would be written alone."""
+    steps = [*model.preparations, model.alignment]
+    parts = [dict(zip(PARTS, _parts(step), strict=True)) for step in steps]
+    state = {"names": list(model.names), "steps": parts}
+    write_model(path, JointModel.__name__, {}, state)
+
+
+def _parts(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Class, parameters and fitted state."""
+    params = {name: _lasting(value) for name, value in estimator.get_params(deep=False).items()}
+    for name, field in estimator.parameters().items():
+        if params[name] is None and not field.metadata["constraint"].allows(None):
+            raise ModelFileError(
+                f"{type(estimator).__name__}: {name}={getattr(estimator, name)!r} is a function, "
+                "which a model file cannot hold, and new rows need it; use a named one."
+            )
+    known = {**estimator.fitted_attributes, **REQUIRED, **POSSIBLE}
+    state = {name: value for name, value in vars(estimator).items() if name in known}
+    return type(estimator).__name__, params, state
+
+
+def _lasting(value: Any) -> Any:
+    """A parameter as it is saved; callbacks and generators belong to one run only.
+
+    So does an estimator that columns were tried with, or a way to split rows: the result of the
+    selection does not need it any more.
+    """
+    if callable(value) or isinstance(value, np.random.Generator | np.random.RandomState):
+        return None
+    return None if hasattr(value, "get_params") or hasattr(value, "get_n_splits") else value
+
+
+def load(path: str | Path) -> Any:
+    """Read a model written by ``save``; a file that is not one gives a ``ModelFileError``.
+
+    Nothing in the file is executed. Parameters and fitted attributes are checked against what the
+    method declares: names, kinds, shapes, and what compiled code relies on.
+    """
+    model = read_model(path)
+    try:
+        if model.class_name == Chain.__name__:
+            steps = [_restored(*parts) for parts in _steps(model)]
+            _check_links(steps)
+            return Chain(steps)
+        if model.class_name == JointModel.__name__:
+            return _joint(model)
+        return _restored(model.class_name, model.params, model.state)
+    except (ModelFileError, ParameterError) as error:
+        raise ModelFileError(f"{path}: {error}") from error
+
+
+def _steps(model: Model) -> list[tuple[Any, ...]]:
+    steps = model.state.get("steps")
+    steps = steps if isinstance(steps, list) else []
+    found = [
+        tuple(step[part] for part in PARTS)
+        for step in steps
+        if isinstance(step, dict) and step.keys() == set(PARTS)
+    ]
+    kinds = all(tuple(map(type, parts)) == (str, dict, dict) for parts in found)
+    if not found or len(found) != len(steps) or not kinds or len(model.state) > 1 or model.params:
+        raise ModelFileError("the steps of its chain are missing or malformed.")
+    return found
+
+
+def _joint(model: Model) -> JointModel:
+    names = model.state.pop("names", None)
+    named = isinstance(names, list) and all(type(name) is str and name for name in names)
+    parts = _steps(model)
+    if not named or len({*names}) < len(names) or len(parts) != len(names) + 1:
+        raise ModelFileError("the names of its sets are missing or malformed.")
+    *preparations, alignment = [_restored(*part) for part in parts]
+    _require_family(preparations, registry.PREPARATION, "prepares no table")
+    _require_family([alignment], registry.ALIGNMENT, "does not align sets")
+    given = [preparation._n_features_out for preparation in preparations]
+    taken = np.diff(alignment.column_starts_).tolist()
+    if given != taken:
+        raise ModelFileError(
+            f"its preparations give {given} columns, but its alignment takes {taken}."
+        )
+    return JointModel(names, preparations, alignment)
+
+
+def _require_family(steps: list[Any], families: tuple[str, ...], fault: str) -> None:
+    known = registry.modules(families)
+    for step in steps:
+        if registry.snake_case(type(step).__name__) not in known:
+            raise ModelFileError(f"{type(step).__name__} {fault}.")
+
+
+def _check_links(steps: list[Any]) -> None:
+    """Refuse steps that do not take what the step before gives."""
+    for before, after in pairwise(steps):
+        given, taken = before._n_features_out, after.n_features_in_
+        if given != taken:
+            names = f"{type(before).__name__} gives {given} columns, {type(after).__name__}"
+            raise ModelFileError(f"the steps of its chain do not fit: {names} takes {taken}.")
+
+
+def _restored(class_name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
+    """The estimator, once everything about it has been checked."""
+    cls = registry.get_any(class_name)
+    if cls.__name__ != class_name:
+        raise ModelFileError(f"there is no method {class_name!r}.")
+    estimator = cls()
+    try:
+        estimator.set_params(**params)
+        estimator.check_params()
+    except MALFORMED as error:  # of a parameter that no constraint can even look at
+        if isinstance(error, ParameterError):
+            raise
+        raise ModelFileError(f"{class_name} has a malformed parameter ({error}).") from error
+    state = {name: in_own_order(value) for name, value in state.items()}
+    try:
+        check_state(state, estimator)
+    except ModelFileError as error:
+        raise ModelFileError(f"{class_name} {error}; fit the model again and save it.") from None
+    for name, value in state.items():
+        setattr(estimator, name, value)
+    flaw = estimator.inconsistency()
+    if flaw is not None:
+        raise ModelFileError(f"{class_name} has {flaw}; fit the model again and save it.")
+    return estimator

@@ -11,7 +11,6 @@ from lowland._base.base import Reducer
 from lowland._base.constraints import Function, Mapping, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
-from lowland._base.models.meanings import at_least
 from lowland._base.params import fitted, param
 from lowland._base.traits import Estimate, Reading
 from lowland._base.units import largest, unit_powers
@@ -55,7 +54,7 @@ class DistanceReducer(Reducer):
     metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")
-    stress_per_point_: np.ndarray = fitted("n_samples", meaning=at_least(0))
+    stress_per_point_: np.ndarray = fitted("n_samples")
     fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True, unit="x")
 
     accepts_sparse = True
@@ -83,16 +82,11 @@ class DistanceReducer(Reducer):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: given distances stand in place of rows."""
-        if self._compares_rows() != (self.fitted_rows_ is not None):
-            has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
-            return f"{has} with metric={self.metric!r}"
-        if (self.embedding_ is None) != (self.stress_per_point_ is None):
-            return "only one of 'embedding_' and 'stress_per_point_'"
-        p = self.n_features_in_
-        if self._has_distances and (self.embedding_ is None or len(self.embedding_) != p):
+        flaw = None
+        if self._has_distances or self._compares_rows():
             n = 0 if self.embedding_ is None else len(self.embedding_)
-            return f"'embedding_' of {n} rows, but distances to {p} fitted rows"
-        return super().inconsistency()
+            flaw = self._rows_flaw(n, self._has_distances)
+        return flaw or super().inconsistency()
 
     def _compares_rows(self) -> bool:
         """Whether new rows are compared with ``fitted_rows_``."""

@@ -16,12 +16,10 @@ from lowland._base.base import Reducer
 from lowland._base.constraints import Function, Integer, Mapping, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError
-from lowland._base.models.meanings import (
+from lowland._base.models.checks import (
     Ascending,
-    KnownOutside,
     Starts,
     above,
-    count,
     index_of,
     share,
 )
@@ -65,7 +63,7 @@ class NeighborGraphReducer(Reducer):
     metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
     on_disconnected: str = param(OneOf("bridge", "largest", "raise"), default="bridge")
 
-    n_connected_components_: int = fitted(type=int, meaning=count(1))
+    n_connected_components_: int = fitted(type=int)
 
     accepts_sparse = True
 
@@ -218,9 +216,7 @@ class GraphEmbedding(NeighborGraphReducer):
         Rows that new rows are compared with. None if X held distances or was a graph.
     """
 
-    embedding_: np.ndarray = fitted(
-        "n_samples", "n_components", allows_nan=True, meaning=KnownOutside("excluded_")
-    )
+    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
     excluded_: np.ndarray = fitted(
         "n_excluded",
         type=int,
@@ -237,12 +233,8 @@ class GraphEmbedding(NeighborGraphReducer):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: distances or a graph stand in place of rows."""
-        if self._has_distances and self.fitted_rows_ is not None:
-            return "'fitted_rows_' with metric='precomputed'"
-        n, p = len(self.embedding_), self.n_features_in_
-        if self.fitted_rows_ is None and n != p:
-            return f"no 'fitted_rows_', and 'embedding_' of {n} rows for distances to {p}"
-        return super().inconsistency()
+        given = self._has_distances or self.fitted_rows_ is None
+        return self._rows_flaw(len(self.embedding_), given) or super().inconsistency()
 
     # --- what a method writes -----------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from lowland._base.base import Reducer
 from lowland._base.columns import check_columns, check_same_columns, column_names
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
-from lowland._base.models.meanings import Ascending, Interval, Starts, above, count, index_of
+from lowland._base.models.checks import Ascending, Interval, Starts, above, count, index_of
 from lowland._base.params import fitted
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.units import beyond, exponent_for, in_unit, largest_value
@@ -52,8 +52,8 @@ class SeveralTables(Reducer):
     """
 
     n_sets_: int = fitted(type=int, meaning=count(2))
-    row_starts_: np.ndarray = fitted("n_sets + 1", type=int, meaning=Starts("n_samples"))
-    column_starts_: np.ndarray = fitted("n_sets + 1", type=int, meaning=Starts("n_features"))
+    row_starts_: np.ndarray = fitted("n_sets + 1", type=int, meaning=Starts("n_samples", True))
+    column_starts_: np.ndarray = fitted("n_sets + 1", type=int, meaning=Starts("n_features", True))
     unit_exponents_: np.ndarray = fitted(
         "n_sets",
         type=int,
@@ -62,13 +62,6 @@ class SeveralTables(Reducer):
     embedding_: np.ndarray = fitted("n_samples", "n_components")
 
     accepts_sparse = True
-
-    def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: no table is without rows or columns."""
-        for name in ("row_starts_", "column_starts_"):
-            if (np.diff(getattr(self, name)) < 1).any():
-                return f"a table without rows or columns in {name!r}"
-        return super().inconsistency()
 
     # --- what a method writes -----------------------------------------------------------------
 
@@ -259,10 +252,9 @@ class StoredRows(NamedTuple):
         expected = sum(int(size) for size, far in zip(sizes, self.sparse, strict=True) if not far)
         if self.values.size != expected:
             return f"{self.values.size} values of dense rows, expected {expected}"
-        if self.sparse.any() != (self.blocks is not None):
-            return "sparse rows that contradict 'sparse_sets_'"
-        if self.blocks is not None and self.blocks.shape[0] != self.row_starts[-1]:
-            return f"{self.blocks.shape[0]} sparse rows, expected {self.row_starts[-1]}"
+        found = 0 if self.blocks is None else self.blocks.shape[0]
+        if self.sparse.any() and found != self.row_starts[-1]:
+            return f"{found} sparse rows, expected {self.row_starts[-1]}"
         return None
 
     def table(self, d: int) -> Any:
@@ -321,20 +313,14 @@ class PlacedTables(SeveralTables):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: a matrix, or rows that fit the starts."""
-        flaw = super().inconsistency()
-        if flaw is not None:
-            return flaw
         linear, near = ("projections_", "means_"), ("extensions_", "scales_", "dense_rows_")
-        needed, others = (near, linear) if self._by_neighbors() else (linear, near)
-        for name in needed:
+        for name in near if self._by_neighbors() else linear:
             if getattr(self, name) is None:
                 return f"no {name!r} with level={self.level!r}"  # type: ignore[attr-defined]
-        for name in (*others, *(() if self._by_neighbors() else ("sparse_rows_",))):
-            if getattr(self, name) is not None:
-                return f"{name!r} with level={self.level!r}"  # type: ignore[attr-defined]
         if (np.diff(self._kept_starts()) < 1).any():
             return "a table whose rows are all in 'excluded_'"
-        return self._stored().flaw() if self._by_neighbors() else None
+        flaw = self._stored().flaw() if self._by_neighbors() else None
+        return flaw or super().inconsistency()
 
     def _by_neighbors(self) -> bool:
         """Whether new rows are placed by their neighbors; else by a matrix."""

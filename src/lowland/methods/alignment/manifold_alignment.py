@@ -9,7 +9,6 @@ import numpy as np
 from lowland._base.constraints import Integer, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
-from lowland._base.models.meanings import at_least, count
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._engines.distances.metrics import METRICS, unit_power
@@ -146,11 +145,9 @@ class ManifoldAlignment(PlacedTables):
     on_disconnected: str = param(OneOf("bridge", "largest", "raise"), default="bridge")
     ridge: float = param(Real(0, closed="left"), default=1e-3)
 
-    eigenvalues_: np.ndarray | None = fitted(
-        "n_components", optional=True, allows_nan=True, meaning=at_least(0)
-    )
-    disparities_: np.ndarray | None = fitted("n_sets", optional=True, meaning=at_least(0))
-    n_connected_components_: int = fitted(type=int, meaning=count(1))
+    eigenvalues_: np.ndarray | None = fitted("n_components", optional=True, allows_nan=True)
+    disparities_: np.ndarray | None = fitted("n_sets", optional=True)
+    n_connected_components_: int = fitted(type=int)
 
     card = Card(
         keeps="who is a neighbor of whom within each table, and which rows are one object",
@@ -182,14 +179,6 @@ class ManifoldAlignment(PlacedTables):
 
     def _may_rescale(self) -> bool:
         return self.level != "given" and unit_power(self.metric) is not None
-
-    def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: only turned maps have disparities."""
-        if (self.disparities_ is None) != (self.method == "laplacian"):
-            return f"'disparities_' that contradicts method={self.method!r}"
-        if self.method == "procrustes" and self.eigenvalues_ is not None:
-            return "'eigenvalues_' with method='procrustes'"
-        return super().inconsistency()
 
     def _fit_tables(
         self, Xs: list[Any], correspondence: Any, coordinates: Any, run: FitContext

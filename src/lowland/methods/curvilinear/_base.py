@@ -9,7 +9,6 @@ import numpy as np
 
 from lowland._base.constraints import Array, Function, Integer, Null, OneOf
 from lowland._base.context import FitContext
-from lowland._base.models.meanings import count
 from lowland._base.params import fitted, param
 from lowland._base.traits import Reading
 from lowland._base.units import largest
@@ -48,7 +47,7 @@ class CurvilinearReducer(DistanceReducer):
 
     stress_: float = fitted()
     loss_history_: np.ndarray = fitted("n_steps")
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
 
     reading = Reading(
         axes="The axes have no meaning of their own. Only short distances can be read.",

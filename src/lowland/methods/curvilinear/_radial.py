@@ -15,7 +15,7 @@ from lowland._base.constraints import Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Ascending, above, at_least, index_of
+from lowland._base.models.checks import Ascending, above, index_of
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Estimate
@@ -104,8 +104,8 @@ class RadialReducer(CurvilinearReducer):
     )
     radii_: np.ndarray = fitted("n_landmarks", unit="d", meaning=above(0))
     fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True, unit="x")
-    stress_: float = fitted(unit="d^2", meaning=at_least(0))
-    loss_history_: np.ndarray = fitted("n_steps", unit="d^2", meaning=at_least(0))
+    stress_: float = fitted(unit="d^2")
+    loss_history_: np.ndarray = fitted("n_steps", unit="d^2")
 
     @classmethod
     def _radial_cost(cls, n: int, p: int) -> Estimate:

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from lowland._base.constraints import Integer, OneOf
 from lowland._base.context import FitContext
-from lowland._base.models.meanings import Ascending, Starts, above, count, index_of, share
+from lowland._base.models.checks import Ascending, Starts, above, index_of, share
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._base.units import largest
@@ -108,7 +108,7 @@ class CurvilinearDistanceAnalysis(RadialReducer):
     )
     edge_lengths_: np.ndarray = fitted("n_edges", may_be_empty=True, meaning=share())
     longest_edge_: float = fitted(unit="d", meaning=above(0))
-    n_connected_components_: int = fitted(type=int, meaning=count(1))
+    n_connected_components_: int = fitted(type=int)
 
     size_rules = {"n_samples": "n_kept + n_excluded"}
 

@@ -9,7 +9,7 @@ import numpy as np
 from lowland._base.constraints import Real
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import above, at_least
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
@@ -81,8 +81,8 @@ class DDHDS(CurvilinearReducer):
     reach: float = param(Real(0.001, 1, closed="both"), default=0.2)
     tol: float = param(Real(0, closed="left"), default=1e-5)
 
-    stress_: float = fitted(unit="d", meaning=at_least(0))
-    loss_history_: np.ndarray = fitted("n_steps", unit="d", meaning=at_least(0))
+    stress_: float = fitted(unit="d")
+    loss_history_: np.ndarray = fitted("n_steps", unit="d")
     weight_center_: float = fitted(unit="d")
     weight_width_: float = fitted(unit="d", meaning=above(0))
 

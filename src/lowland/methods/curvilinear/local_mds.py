@@ -12,7 +12,7 @@ from lowland._base.constraints import Array, Integer, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Ascending, above, at_least, count, index_of
+from lowland._base.models.checks import Ascending, above, at_least, count, index_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._base.units import largest
@@ -173,12 +173,12 @@ class LocalMDS(CurvilinearReducer):
     repulsion_: float = fitted(unit="d", meaning=at_least(0))
     n_neighbors_: int = fitted(type=int, meaning=count(1))
     lc_: float = fitted()
-    tau_path_: np.ndarray = fitted("n_taus", meaning=above(0))
+    tau_path_: np.ndarray = fitted("n_taus")
     lc_path_: np.ndarray = fitted("n_taus")
     distinct_rows_: np.ndarray = fitted(
         "n_distinct", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
     )
-    n_connected_components_: int = fitted(type=int, meaning=count(1))
+    n_connected_components_: int = fitted(type=int)
 
     card = Card(
         keeps="distances of neighbors; all others are only spread out",

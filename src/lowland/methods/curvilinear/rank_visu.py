@@ -12,7 +12,6 @@ from lowland._base.constraints import Array, Integer, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import at_least
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
@@ -225,8 +224,8 @@ class RankVisu(CurvilinearReducer):
     init: Any = param(OneOf("classical", "random") | Array(), default="classical")
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
-    stress_: float = fitted(meaning=at_least(0))
-    loss_history_: np.ndarray = fitted("n_steps", meaning=at_least(0))
+    stress_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_steps")
 
     card = Card(
         keeps="the ranks of the nearest neighbors",

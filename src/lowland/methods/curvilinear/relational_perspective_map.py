@@ -9,7 +9,7 @@ import numpy as np
 from lowland._base.constraints import Array, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import above, at_least
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
@@ -108,7 +108,7 @@ class RelationalPerspectiveMap(CurvilinearReducer):
     aspect: float = param(Real(0.05, 20, closed="both"), default=1.0)
     init: Any = param(OneOf("classical", "random") | Array(), default="classical")
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", meaning=at_least(0))
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
     sides_: np.ndarray = fitted("n_components", meaning=above(0))
     stress_: float = fitted(unit="d")
     loss_history_: np.ndarray = fitted("n_steps", unit="d")
@@ -140,16 +140,11 @@ class RelationalPerspectiveMap(CurvilinearReducer):
         return cls._distances_cost(n, p) + Estimate(0.02 + 2.5e-7 * n * n, 200 * n)
 
     def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: the sides are those of the parameters."""
+        """See :meth:`Declared.inconsistency`: the kernel needs points on a torus of usual size."""
         if self.sides_[0] != float(self.aspect) or (self.sides_[1:] != 1).any():
             return f"'sides_' are {self.sides_}, but aspect={self.aspect}"
-        outside = (self.embedding_ > self.sides_).any(axis=0)
-        if outside.any():
-            k = int(outside.argmax())
-            return (
-                f"'embedding_' up to {self.embedding_[:, k].max():g} along axis {k}, but the side "
-                f"of the torus is {self.sides_[k]:g}"
-            )
+        if (self.embedding_ < 0).any() or (self.embedding_ > self.sides_).any():
+            return f"'embedding_' outside of the torus with the sides {self.sides_}"
         return super().inconsistency()
 
     # --- fit ----------------------------------------------------------------------------------

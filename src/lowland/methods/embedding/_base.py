@@ -14,7 +14,7 @@ import numpy as np
 
 from lowland._base.constraints import Array, Integer, Null, OneOf, Real, Several
 from lowland._base.context import FitContext
-from lowland._base.models.meanings import at_least, count
+from lowland._base.models.checks import at_least, count
 from lowland._base.params import fitted, param
 from lowland._base.traits import Reading
 from lowland._base.validation import dense_if_small
@@ -91,7 +91,7 @@ class NeighborEmbedding(NeighborMap):
 
     kl_divergence_: float = fitted()
     loss_history_: np.ndarray = fitted("n_looks")
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     mean_potential_: float = fitted(meaning=at_least(0))
 

@@ -12,7 +12,7 @@ from lowland._base.constraints import Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import at_least, count
+from lowland._base.models.checks import count
 from lowland._base.params import fitted, param
 from lowland._base.targets import check_labels, check_numbers
 from lowland._base.validation import as_array, dense_if_small
@@ -341,8 +341,8 @@ class FuzzyMap(NeighborMap):
     disconnection_distance: float | None = param(Null() | Real(0), default=None, unit="d")
 
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
-    nearest_distances_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
-    widths_: np.ndarray = fitted("n_samples", meaning=at_least(0), unit="d")
+    nearest_distances_: np.ndarray = fitted("n_samples", unit="d")
+    widths_: np.ndarray = fitted("n_samples", unit="d")
     isolated_: np.ndarray = fitted("n_samples", type=bool)
 
     uses_target = True

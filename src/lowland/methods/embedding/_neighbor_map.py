@@ -70,12 +70,8 @@ class NeighborMap(Reducer):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: distances or a graph stand in place of rows."""
-        if self.metric == "precomputed" and self.fitted_rows_ is not None:
-            return "'fitted_rows_' with metric='precomputed'"
-        n, p = len(self.embedding_), self.n_features_in_
-        if self.fitted_rows_ is None and n != p:
-            return f"no 'fitted_rows_', and 'embedding_' of {n} rows for distances to {p}"
-        return super().inconsistency()
+        given = self.metric == "precomputed" or self.fitted_rows_ is None
+        return self._rows_flaw(len(self.embedding_), given) or super().inconsistency()
 
     def _check_training_rows(self, X: Any) -> Any:
         given_graph = isinstance(X, NeighborGraph)

@@ -24,7 +24,7 @@ from lowland._base.constraints import (
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import above, at_least, count
+from lowland._base.models.checks import above, at_least, count
 from lowland._base.params import fitted, param
 from lowland._base.traits import Estimate, Reading
 from lowland._base.validation import dense_if_small, is_sparse
@@ -230,12 +230,12 @@ class PairEmbedding(Reducer):
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
-    loss_: float = fitted(meaning=at_least(0))
-    loss_history_: np.ndarray = fitted("n_looks", meaning=at_least(0))
-    n_iter_: int = fitted(type=int, meaning=count())
+    loss_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_looks")
+    n_iter_: int = fitted(type=int)
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
-    n_mid_near_: int = fitted(type=int, meaning=count(0, "n_samples"))
-    n_far_: int = fitted(type=int, meaning=count(0, "n_samples"))
+    n_mid_near_: int = fitted(type=int)
+    n_far_: int = fitted(type=int)
     local_scales_: np.ndarray = fitted("n_samples", unit="d", meaning=above(0))
     far_weight_: float = fitted(meaning=at_least(0))
     fitted_rows_: Any = fitted("n_samples", "n_searched", optional=True, sparse=True, unit="x")
@@ -281,18 +281,13 @@ class PairEmbedding(Reducer):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: distances stand in place of rows, axes are a pair."""
-        if self._has_distances != (self.fitted_rows_ is None):
-            has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
-            return f"{has} with metric={self.metric!r}"
-        if (self.search_mean_ is None) != (self.search_axes_ is None):
-            return "only one of 'search_mean_' and 'search_axes_'"
-        n, p = len(self.embedding_), self.n_features_in_
-        if self._has_distances and (n != p or self.search_axes_ is not None):
-            return f"'embedding_' of {n} rows, or axes, for distances to {p}"
-        rows = self.fitted_rows_
+        if self.search_mean_ is None and self.search_axes_ is not None:
+            return "no 'search_mean_'"
+        rows, p = self.fitted_rows_, self.n_features_in_
         if rows is not None and self.search_axes_ is None and rows.shape[1] != p:
             return f"'fitted_rows_' of {rows.shape[1]} columns, but rows have {p}"
-        return super().inconsistency()
+        given = self._has_distances
+        return self._rows_flaw(len(self.embedding_), given) or super().inconsistency()
 
     def check_params(self) -> None:
         """See :meth:`Declared.check_params`; and there are three phases."""

@@ -11,7 +11,7 @@ import scipy.sparse
 from lowland._base.constraints import Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Ascending, above, at_least, count, index_of
+from lowland._base.models.checks import Ascending, above, index_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.units import largest
@@ -141,12 +141,12 @@ class PHATE(DistanceReducer):
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
-    t_: int = fitted(type=int, meaning=count(1))
-    entropies_: np.ndarray = fitted("n_powers", meaning=at_least(0))
+    t_: int = fitted(type=int)
+    entropies_: np.ndarray = fitted("n_powers")
     eigenvalues_: np.ndarray = fitted("n_landmarks")
-    stress_: float = fitted(meaning=at_least(0))
-    loss_history_: np.ndarray = fitted("n_steps", meaning=at_least(0))
-    n_iter_: int = fitted(type=int, meaning=count())
+    stress_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_steps")
+    n_iter_: int = fitted(type=int)
     distinct_rows_: np.ndarray = fitted(
         "n_distinct", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
     )

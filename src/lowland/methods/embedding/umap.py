@@ -11,7 +11,7 @@ from lowland._base.base import Invertible
 from lowland._base.constraints import Array, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
-from lowland._base.models.meanings import Interval, count
+from lowland._base.models.checks import Interval
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import is_sparse
@@ -217,9 +217,9 @@ class UMAP(FuzzyMap, Invertible):
 
     a_: float = fitted(meaning=Interval(1e-30, 1e12))
     b_: float = fitted(meaning=Interval(1e-30, STEEPEST))
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
     loss_history_: np.ndarray = fitted("n_looks")
-    n_connected_components_: int = fitted(type=int, meaning=count(0))
+    n_connected_components_: int = fitted(type=int)
     rad_orig_: np.ndarray | None = fitted("n_samples", optional=True)
     rad_emb_: np.ndarray | None = fitted("n_samples", optional=True)
 

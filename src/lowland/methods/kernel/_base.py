@@ -13,7 +13,7 @@ from lowland._base.base import Reducer
 from lowland._base.constraints import Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
-from lowland._base.models.meanings import above, count
+from lowland._base.models.checks import above, count
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Reading
@@ -301,13 +301,8 @@ class KernelReducer(Reducer):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: given kernel values stand in place of rows."""
-        if (self.fitted_rows_ is None) != self._has_kernel_values:
-            has = "no 'fitted_rows_'" if self.fitted_rows_ is None else "'fitted_rows_'"
-            return f"{has} with kernel={self.kernel!r}"
-        n, p = len(self.dual_vectors_), self.n_features_in_
-        if self._has_kernel_values and n != p:
-            return f"'dual_vectors_' of {n} rows, but kernel values with {p} fitted rows"
-        return super().inconsistency()
+        flaw = self._rows_flaw(len(self.dual_vectors_), self._has_kernel_values)
+        return flaw or super().inconsistency()
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         return self._place(X, run).astype(X.dtype, copy=False)

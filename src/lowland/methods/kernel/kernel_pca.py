@@ -10,7 +10,7 @@ from lowland._base.base import Invertible
 from lowland._base.constraints import Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
-from lowland._base.models.meanings import at_least
+from lowland._base.models.checks import at_least
 from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import needs_memory
 from lowland._base.rows.table import Rows
@@ -108,10 +108,10 @@ class KernelPCA(KernelReducer, Invertible):
     alpha: float = param(Real(0), default=1e-3)
 
     eigenvalues_: np.ndarray = fitted("n_components", meaning=at_least(0))
-    explained_variance_ratio_: np.ndarray = fitted("n_components", meaning=at_least(0))
+    explained_variance_ratio_: np.ndarray = fitted("n_components")
     mean_weights_: np.ndarray = fitted("n_fitted")
     lowest_eigenvalue_: float = fitted()
-    residual_: float | None = fitted(optional=True, meaning=at_least(0))
+    residual_: float | None = fitted(optional=True)
 
     card = Card(
         keeps="similarities, as inner products after a curved change of coordinates",

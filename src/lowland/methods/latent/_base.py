@@ -11,7 +11,7 @@ from lowland._base.base import Invertible
 from lowland._base.constraints import Boolean, Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
-from lowland._base.models.meanings import above, at_least, count
+from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
 from lowland._base.units import unit_powers
 from lowland._base.validation import all_finite, check_matrix
@@ -212,7 +212,7 @@ class GaussianProcessReducer(Invertible):
     precision_: np.ndarray = fitted("n_inputs", "n_inputs")
     mean_log_likelihood_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses")
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
 
     @property
     def log_likelihood_(self) -> float:

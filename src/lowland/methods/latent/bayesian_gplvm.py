@@ -9,7 +9,7 @@ import numpy as np
 from lowland._base.constraints import Integer, OneOf
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import above, at_least
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
@@ -103,7 +103,7 @@ class BayesianGPLVM(GaussianProcessReducer):
     max_iter: int = param(Integer(0), default=500)
 
     means_: np.ndarray = fitted("n_trained", "n_components")
-    variances_: np.ndarray = fitted("n_trained", "n_components", meaning=at_least(0))
+    variances_: np.ndarray = fitted("n_trained", "n_components")
     prior_deviations_: np.ndarray = fitted("n_components", meaning=above(0))
 
     card = Card(

@@ -9,7 +9,7 @@ import numpy as np
 from lowland._base.constraints import Array, Integer, OneOf
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import above
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading

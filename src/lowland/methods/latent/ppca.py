@@ -12,7 +12,7 @@ from lowland._base.constraints import Integer, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import above, count, share
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
@@ -119,13 +119,13 @@ class PPCA(Invertible):
     components_: np.ndarray = fitted("n_components", "n_features")
     mean_: np.ndarray = fitted("n_features", unit="x")
     explained_variance_: np.ndarray = fitted("n_components", unit="d^2", meaning=above(0))
-    explained_variance_ratio_: np.ndarray = fitted("n_components", meaning=share())
+    explained_variance_ratio_: np.ndarray = fitted("n_components")
     noise_variance_: float = fitted(unit="d^2", meaning=above(0))
     size_: float = fitted(unit="d", meaning=above(0))
-    n_known_: int = fitted(type=int, meaning=count())
+    n_known_: int = fitted(type=int)
     mean_log_likelihood_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses")
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
 
     card = Card(
         keeps="the largest share of the variance that a plane can keep, from known values only",
@@ -155,12 +155,6 @@ class PPCA(Invertible):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: of a table without gaps."""
         return Estimate(0.005, 0) + principal_axes_cost(n, p, 2) + times_cost(n, p, 2)
-
-    def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: the noise is part of the variance on each axis."""
-        if float(self.explained_variance_.min()) < self.noise_variance_ * (1 - 1e-6):
-            return "'explained_variance_' below 'noise_variance_'"
-        return super().inconsistency()
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:
         return unit_powers(1)

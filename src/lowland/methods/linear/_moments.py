@@ -12,7 +12,7 @@ from lowland._base.base import Invertible
 from lowland._base.columns import check_columns, check_same_columns, column_names
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Semidefinite, count
+from lowland._base.models.checks import count
 from lowland._base.params import fitted
 from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import as_rows, checked_rows
@@ -108,9 +108,7 @@ class MomentsReducer(LinearMap):
     """
 
     n_samples_seen_: int = fitted(type=int, meaning=count(1))
-    scatter_: np.ndarray | None = fitted(
-        "n_features", "n_features", optional=True, meaning=Semidefinite()
-    )
+    scatter_: np.ndarray | None = fitted("n_features", "n_features", optional=True)
 
     narrower: ClassVar[str] = "reduce the columns first, for example with PCA(n_components=1000)"
     fit_checks_finite = True  # a value that is not finite shows in the sums

@@ -9,7 +9,7 @@ import numpy as np
 from lowland._base.constraints import Integer, Null, OneOf, Real, Several
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
-from lowland._base.models.meanings import Ascending, SumsTo, above, at_least, count, share
+from lowland._base.models.checks import Ascending, above, count
 from lowland._base.params import fitted, param
 from lowland._base.rows.table import Rows
 from lowland._base.targets import Classifier, check_labels
@@ -133,15 +133,13 @@ class LDA(Classifier, MomentsReducer):
     priors: Any = param(Null() | Several(Real(0, 1)), default=None)
     rule: str = param(OneOf("bayes", "mahalanobis"), default="bayes")
 
-    eigenvalues_: np.ndarray = fitted("n_components", meaning=at_least(0))
-    discriminant_power_: np.ndarray = fitted("n_components", meaning=share())
-    explained_variance_ratio_: np.ndarray = fitted("n_components", meaning=share())
+    eigenvalues_: np.ndarray = fitted("n_components")
+    discriminant_power_: np.ndarray = fitted("n_components")
+    explained_variance_ratio_: np.ndarray = fitted("n_components")
     threshold_: float | None = fitted(optional=True)
     classes_: np.ndarray = fitted("n_classes", type=object, meaning=Ascending(strict=True))
-    class_counts_: np.ndarray = fitted(
-        "n_classes", type=int, meaning=(count(1), SumsTo("n_samples_seen"))
-    )
-    priors_: np.ndarray = fitted("n_classes", meaning=(above(0), SumsTo(1.0)))
+    class_counts_: np.ndarray = fitted("n_classes", type=int, meaning=count(1))
+    priors_: np.ndarray = fitted("n_classes", meaning=above(0))
     means_: np.ndarray = fitted("n_classes", "n_features")
     coef_: np.ndarray = fitted("n_scores", "n_features")
     intercept_: np.ndarray = fitted("n_scores")

@@ -11,7 +11,7 @@ from lowland._base.constraints import Boolean, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import above, at_least, share
+from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import needs_memory
 from lowland._base.rows.table import Rows
@@ -192,9 +192,9 @@ class PCA(MomentsReducer):
 
     scale_: np.ndarray | None = fitted("n_features", optional=True, meaning=above(0))
     explained_variance_: np.ndarray = fitted("n_components", meaning=at_least(0))
-    explained_variance_ratio_: np.ndarray = fitted("n_components", meaning=share())
-    singular_values_: np.ndarray = fitted("n_components", meaning=at_least(0))
-    noise_variance_: float = fitted(meaning=at_least(0))
+    explained_variance_ratio_: np.ndarray = fitted("n_components")
+    singular_values_: np.ndarray = fitted("n_components")
+    noise_variance_: float = fitted()
 
     card = Card(
         keeps="the largest share of the variance that a linear map can keep, and so the large "

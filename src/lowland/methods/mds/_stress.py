@@ -11,7 +11,6 @@ from lowland._base.constraints import Array, Function, Integer, Null, OneOf, Rea
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import available_memory
-from lowland._base.models.meanings import at_least, count
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Estimate
@@ -238,9 +237,9 @@ class StressReducer(DistanceReducer):
     pairs: str = param(OneOf("auto", "all", "sparse"), default="auto")
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    stress_: float = fitted(meaning=at_least(0))
-    loss_history_: np.ndarray = fitted("n_steps", meaning=at_least(0))
-    n_iter_: int = fitted(type=int, meaning=count())
+    stress_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_steps")
+    n_iter_: int = fitted(type=int)
 
     @classmethod
     def _stress_cost(cls, n: int, p: int, n_steps: int) -> Estimate:

@@ -10,7 +10,7 @@ from lowland._base.constraints import Boolean, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import shown
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import at_least, share
+from lowland._base.models.checks import at_least
 from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.rows.chunks import Block
@@ -143,10 +143,10 @@ class ClassicalMDS(DistanceReducer):
     spectrum: str = param(OneOf("auto", "all", "top"), default="auto")
 
     embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
-    stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True, meaning=at_least(0))
+    stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True)
     eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
-    goodness_of_fit_: np.ndarray | None = fitted("2", optional=True, meaning=share())
-    additive_constant_: float = fitted(unit="d", meaning=at_least(0))
+    goodness_of_fit_: np.ndarray | None = fitted("2", optional=True)
+    additive_constant_: float = fitted(unit="d")
     mean_squares_: np.ndarray | None = fitted(
         "n_samples", optional=True, unit="d^2", meaning=at_least(0)
     )
@@ -254,15 +254,12 @@ class ClassicalMDS(DistanceReducer):
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: rows are placed by a product, or by distances."""
-        parts = {"components_": self.components_, "mean_": self.mean_}
-        absent = [name for name, value in parts.items() if value is None]
-        if len(absent) == 1:
-            return f"no {absent[0]!r}"
-        if absent and self.mean_squares_ is None:
-            return "neither 'components_' nor 'mean_squares_'"
-        if absent and self.embedding_ is None:
-            return "neither 'components_' nor 'embedding_'"
-        if not absent and self._has_distances:
+        by_product = ("components_", "mean_")
+        by_distances = ("mean_squares_", "embedding_")
+        for name in by_distances if self.components_ is None else by_product:
+            if getattr(self, name) is None:
+                return f"no {name!r}"
+        if self.components_ is not None and self._has_distances:
             return "'components_' with metric='precomputed'"
         return super().inconsistency()
 

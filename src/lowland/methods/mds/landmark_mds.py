@@ -10,7 +10,7 @@ from lowland._base.constraints import Integer, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError, shown
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Ascending, at_least, index_of
+from lowland._base.models.checks import Ascending, at_least, index_of
 from lowland._base.monitor import Phase
 from lowland._base.params import fitted, param
 from lowland._base.rows.chunks import Block
@@ -122,7 +122,7 @@ class LandmarkMDS(DistanceReducer):
     mean_squares_: np.ndarray = fitted("n_landmarks", unit="d^2", meaning=at_least(0))
     fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True, unit="x")
     embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
-    stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True, meaning=at_least(0))
+    stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True)
 
     card = Card(
         keeps="distances as inner products, large ones best",

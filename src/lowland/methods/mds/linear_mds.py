@@ -12,7 +12,6 @@ from lowland._base.base import Invertible
 from lowland._base.constraints import Array, Function, Integer, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
-from lowland._base.models.meanings import at_least
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
@@ -126,10 +125,8 @@ class LinearMDS(StressReducer, Invertible):
 
     components_: np.ndarray = fitted("n_components", "n_features", unit="d/x")
     mean_: np.ndarray = fitted("n_features", unit="x")
-    stress_: float = fitted(unit=lambda model: "" if model.power else "d^2", meaning=at_least(0))
-    loss_history_: np.ndarray = fitted(
-        "n_steps", unit=lambda model: "" if model.power else "d^2", meaning=at_least(0)
-    )
+    stress_: float = fitted(unit=lambda model: "" if model.power else "d^2")
+    loss_history_: np.ndarray = fitted("n_steps", unit=lambda model: "" if model.power else "d^2")
 
     card = Card(
         keeps="distances, as well as a linear map can",

@@ -9,7 +9,6 @@ import numpy as np
 from lowland._base.constraints import Array, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
-from lowland._base.models.meanings import at_least
 from lowland._base.params import fitted, param
 from lowland._base.sparse_input import compressed_rows
 from lowland._base.traits import Card, Estimate
@@ -134,13 +133,12 @@ class MDS(StressReducer):
     transformation: str = param(OneOf("ratio", "interval"), default="ratio")
     weights: Any = param(Null() | Array(), default=None)
 
-    stress_: float = fitted(unit="d^2", meaning=at_least(0))
+    stress_: float = fitted(unit="d^2")
     loss_history_: np.ndarray = fitted(
         "n_steps",
         unit=lambda model: "d^2" if model.transformation == "ratio" else "",
-        meaning=at_least(0),
     )
-    normalized_stress_: float = fitted(meaning=at_least(0))
+    normalized_stress_: float = fitted()
     coefficients_: np.ndarray = fitted("2", unit=("d", ""))
 
     card = Card(

@@ -10,7 +10,6 @@ from lowland._base.constraints import Array, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Ascending, at_least
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.distances.dissimilarities import check_connected, known_pairs
@@ -95,9 +94,9 @@ class NonmetricMDS(StressReducer):
     pairs: str = param(OneOf("auto", "all"), default="auto")
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
-    dissimilarities_: np.ndarray = fitted("n_pairs", unit="d", meaning=(at_least(0), Ascending()))
-    disparities_: np.ndarray = fitted("n_pairs", meaning=at_least(0))
-    distances_: np.ndarray = fitted("n_pairs", meaning=at_least(0))
+    dissimilarities_: np.ndarray = fitted("n_pairs", unit="d")
+    disparities_: np.ndarray = fitted("n_pairs")
+    distances_: np.ndarray = fitted("n_pairs")
 
     card = Card(
         keeps="the order of the distances",

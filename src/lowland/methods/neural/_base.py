@@ -10,7 +10,7 @@ import numpy as np
 from lowland._base.base import Reducer
 from lowland._base.constraints import Boolean, Function, Integer, Null, OneOf, Real, Several
 from lowland._base.errors import ParameterError
-from lowland._base.models.meanings import above, count
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._engines.linalg.moments import known_moments
 
@@ -60,7 +60,7 @@ class NetworkReducer(Reducer):
     mean_: np.ndarray = fitted("n_features", unit="x")
     scale_: np.ndarray = fitted("n_features", unit="x", meaning=above(0))
     loss_history_: np.ndarray = fitted("n_losses")
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
 
     def _given_hidden(self) -> list[int] | None:
         """``hidden`` as a list; None if it is "auto"."""

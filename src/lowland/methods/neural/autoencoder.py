@@ -12,7 +12,7 @@ from lowland._base.base import Invertible
 from lowland._base.constraints import Boolean, Integer, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import at_least, count
+from lowland._base.models.checks import count
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.units import in_unit, unit_powers
@@ -170,10 +170,10 @@ class Autoencoder(NetworkReducer, Invertible):
     layer_sizes_: np.ndarray = fitted("n_sizes", type=int, meaning=count(1, MOST_UNITS * 1000))
     encoder_weights_: np.ndarray = fitted("n_encoder_weights")
     decoder_weights_: np.ndarray = fitted("n_decoder_weights")
-    reconstruction_errors_: np.ndarray = fitted("n_samples", meaning=at_least(0))
+    reconstruction_errors_: np.ndarray = fitted("n_samples")
     explained_share_: float = fitted()
     held_out_loss_: np.ndarray | None = fitted("n_held_out_losses", optional=True)
-    best_iter_: int = fitted(type=int, meaning=count())
+    best_iter_: int = fitted(type=int)
 
     card = Card(
         keeps="what the rows can be reconstructed from, with a curved surface in place of a plane",

@@ -11,7 +11,7 @@ import numpy as np
 from lowland._base.constraints import Boolean, Integer, OneOf, Real, Several
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import count
+from lowland._base.models.checks import count
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.units import unit_powers

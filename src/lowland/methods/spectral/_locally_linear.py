@@ -18,7 +18,7 @@ from lowland._base.constraints import Integer, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Ascending, Distinct, Without, at_least, count, index_of
+from lowland._base.models.checks import Ascending, Distinct, count, index_of
 from lowland._base.params import fitted, param
 from lowland._base.units import largest, unit_powers
 from lowland._base.validation import as_dense, is_sparse
@@ -177,7 +177,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         "n_samples", "n_components", unit=lambda m: "x" if m.normalize == "isometric" else ""
     )
     eigenvalues_: np.ndarray = fitted("n_components")
-    residual_: float = fitted(meaning=at_least(0))
+    residual_: float = fitted()
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     excluded_: np.ndarray = fitted(
         "n_excluded",
@@ -187,7 +187,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
     )
     fitted_rows_: np.ndarray = fitted("n_kept", "n_features", unit="x")
     fitted_row_indices_: np.ndarray = fitted(
-        "n_kept", type=int, meaning=(index_of("n_samples"), Distinct(), Without("excluded_"))
+        "n_kept", type=int, meaning=(index_of("n_samples"), Distinct())
     )
 
     accepts_distances = True
@@ -201,9 +201,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         """See :meth:`Declared.inconsistency`: ``fitted_rows_`` may hold distances."""
         n, p = len(self.embedding_), self.n_features_in_
         if self._has_distances and n != p:
-            return f"'embedding_' of {n} rows, but distances to {p} fitted rows"
-        if self._has_distances and self.fitted_rows_.min() < 0:
-            return f"'fitted_rows_' with the distance {self.fitted_rows_.min():g}"
+            return f"{n} fitted rows, but distances to {p}"
         return super().inconsistency()
 
     # --- what a method writes ------------------------------------------------------------------

@@ -13,7 +13,7 @@ from lowland._base.constraints import Integer, Null, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import available_memory, require_memory
-from lowland._base.models.meanings import SumsTo, above, at_least
+from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.distances.function_metric import check_symmetric
@@ -212,9 +212,9 @@ class DiffusionMaps(GraphEmbedding):
     time: float = param(Real(0, closed="left"), default=1.0)
 
     eigenvalues_: np.ndarray = fitted("n_components")
-    residual_: float = fitted(meaning=at_least(0))
+    residual_: float = fitted()
     right_vectors_: np.ndarray = fitted("n_kept", "n_components")
-    stationary_: np.ndarray = fitted("n_kept", meaning=(at_least(0), SumsTo(1.0)))
+    stationary_: np.ndarray = fitted("n_kept", meaning=at_least(0))
     densities_: np.ndarray = fitted("n_kept", meaning=above(0))
     bandwidth_: float = fitted(unit="d^2", meaning=above(0))
 

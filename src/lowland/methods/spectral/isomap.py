@@ -11,7 +11,7 @@ import scipy.sparse
 from lowland._base.constraints import Integer, Null, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
-from lowland._base.models.meanings import Ascending, KnownOutside, at_least, index_of, share
+from lowland._base.models.checks import Ascending, at_least, index_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.linalg.products import row_blocks
@@ -91,13 +91,11 @@ class Isomap(GeodesicEmbedding):
     radius: float | None = param(Null() | Real(0), default=None, unit="d")
     landmarks: int | None = param(Null() | Integer(2), default=None)
 
-    embedding_: np.ndarray = fitted(
-        "n_samples", "n_components", allows_nan=True, unit="d", meaning=KnownOutside("excluded_")
-    )
-    eigenvalues_: np.ndarray = fitted("n_components", unit="d^2", meaning=at_least(0))
-    residual_: float = fitted(meaning=at_least(0))
-    residual_variance_: np.ndarray = fitted("n_components", meaning=share())
-    reconstruction_error_: float = fitted(unit="d^2", meaning=at_least(0))
+    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True, unit="d")
+    eigenvalues_: np.ndarray = fitted("n_components", unit="d^2")
+    residual_: float = fitted()
+    residual_variance_: np.ndarray = fitted("n_components")
+    reconstruction_error_: float = fitted(unit="d^2")
     lowest_eigenvalue_: float = fitted(unit="d^2")
     landmarks_: np.ndarray = fitted(
         "n_landmarks", type=int, meaning=(index_of("n_kept"), Ascending(strict=True))

@@ -9,7 +9,7 @@ import scipy.sparse
 
 from lowland._base.constraints import Null, OneOf, Real
 from lowland._base.context import FitContext
-from lowland._base.models.meanings import above, at_least
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.graphs.laplacian import (
@@ -91,7 +91,7 @@ class LaplacianEigenmaps(GraphEmbedding):
     )
 
     eigenvalues_: np.ndarray = fitted("n_components")
-    residual_: float = fitted(meaning=at_least(0))
+    residual_: float = fitted()
     degrees_: np.ndarray = fitted("n_kept", meaning=above(0))
     bandwidth_: float | None = fitted(optional=True, unit="d^2", meaning=above(0))
     scales_: np.ndarray | None = fitted("n_kept", optional=True, unit="d", meaning=above(0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._base.constraints import Function, Integer, Null, OneOf, Real, Several
 from lowland._base.context import FitContext
-from lowland._base.models.meanings import Interval, at_least, count, share
+from lowland._base.models.checks import at_least, count
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
@@ -170,11 +170,11 @@ class ElasticMap(TopographicReducer):
     hits_: np.ndarray = fitted("n_nodes", type=int, meaning=count(0, "n_samples"))
     surface_: np.ndarray = fitted("n_surface", "n_features", unit="x")
     step_lengths_: np.ndarray = fitted("n_components", unit="d", meaning=at_least(0))
-    energy_: np.ndarray = fitted("3", unit="d^2", meaning=at_least(0))
-    surface_variance_ratio_: float = fitted(meaning=Interval(None, 1 + 1e-6))
-    plane_variance_ratio_: float = fitted(meaning=share())
+    energy_: np.ndarray = fitted("3", unit="d^2")
+    surface_variance_ratio_: float = fitted()
+    plane_variance_ratio_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses", unit="d^2")
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
 
     card = Card(
         keeps="which rows are near, along a smooth surface through the data",

@@ -11,7 +11,7 @@ from lowland._base.constraints import Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import above, count
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.rows.chunks import chunk_rows
 from lowland._base.rows.table import Rows
@@ -160,10 +160,10 @@ class GTM(TopographicReducer):
     weights_: np.ndarray = fitted("n_functions", "n_features", unit="x")
     noise_: float = fitted(unit="d", meaning=above(0))
     size_: float = fitted(unit="d", meaning=above(0))
-    n_known_: int = fitted(type=int, meaning=count())
+    n_known_: int = fitted(type=int)
     mean_log_likelihood_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses")
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
 
     card = Card(
         keeps="neighborhoods on a smooth sheet through the data; a likelihood tells how it fits",

@@ -12,7 +12,7 @@ from lowland._base.constraints import Array, Boolean, Function, Integer, Null, O
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import at_least, count, share
+from lowland._base.models.checks import count
 from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import needs_memory
 from lowland._base.rows.table import Rows
@@ -168,11 +168,11 @@ class SOM(TopographicReducer):
     unit_places_: np.ndarray = fitted("n_units", "n_components")
     unit_sides_: np.ndarray = fitted("n_components", type=int, meaning=count(1))
     hits_: np.ndarray = fitted("n_units", type=int, meaning=count(0, "n_samples"))
-    u_matrix_: np.ndarray = fitted("n_units", unit="d", meaning=at_least(0))
-    quantization_error_: float = fitted(unit="d", meaning=at_least(0))
-    topographic_error_: float = fitted(meaning=share())
+    u_matrix_: np.ndarray = fitted("n_units", unit="d")
+    quantization_error_: float = fitted(unit="d")
+    topographic_error_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses", unit="d")
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
 
     card = Card(
         keeps="neighborhoods: similar rows are near each other on an even grid of units",
@@ -205,14 +205,10 @@ class SOM(TopographicReducer):
         return Estimate(0.01, held) + principal_axes_cost(n, p, 2) + 25 * epoch
 
     def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: the sides give the number and places of the units."""
-        lattice, m = self._lattice(), len(self.codebook_)
-        if math.prod(lattice.sides) != m:
-            return f"'unit_sides_' {lattice.sides} do not make {m} units"
-        if self.unit_places_.shape != (m, len(lattice.sides)) or not np.allclose(
-            self.unit_places_, lattice.places()
-        ):
-            return "'unit_places_' are not those of the grid"
+        """See :meth:`Declared.inconsistency`: the sides give the number of the units."""
+        sides, m = self._lattice().sides, len(self.codebook_)
+        if math.prod(sides) != m:
+            return f"'unit_sides_' {sides} do not make {m} units"
         return super().inconsistency()
 
     def _unit_powers(self, X: Any) -> dict[str, int] | None:

@@ -12,7 +12,7 @@ from lowland._base.constraints import Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import above, at_least, count, share
+from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
@@ -153,12 +153,12 @@ class DiffeomorphicMap(Invertible):
     width_: float = fitted(unit="d", meaning=above(0))
     center_paths_: np.ndarray = fitted("n_times", "n_centers", "n_axes", unit="d")
     weights_: np.ndarray = fitted("n_times", "n_centers", "n_axes", unit="d")
-    field_norms_: np.ndarray = fitted("n_times", meaning=at_least(0))
-    distortion_bound_: float = fitted(meaning=at_least(1))
-    residual_variance_: float = fitted(meaning=share())
-    objective_: float = fitted(meaning=at_least(0))
+    field_norms_: np.ndarray = fitted("n_times")
+    distortion_bound_: float = fitted()
+    residual_variance_: float = fitted()
+    objective_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses")
-    n_iter_: int = fitted(type=int, meaning=count())
+    n_iter_: int = fitted(type=int)
 
     card = Card(
         keeps="neighborhoods: space is bent smoothly, without tears and folds",

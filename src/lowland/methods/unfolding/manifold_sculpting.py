@@ -12,7 +12,7 @@ from lowland._base.constraints import Array, Function, Integer, Null, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Ascending, Starts, above, at_least, count, index_of, share
+from lowland._base.models.checks import Ascending, Starts, above, index_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import dense_if_small, is_sparse
@@ -154,13 +154,13 @@ class ManifoldSculpting(Reducer):
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components", unit="x")
-    local_errors_: np.ndarray = fitted("n_samples", meaning=at_least(0))
-    loss_: float = fitted(meaning=at_least(0))
-    loss_history_: np.ndarray = fitted("n_steps", meaning=at_least(0))
-    scale_: float = fitted(meaning=share())
+    local_errors_: np.ndarray = fitted("n_samples")
+    loss_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_steps")
+    scale_: float = fitted()
     mean_neighbor_distance_: float = fitted(unit="x", meaning=above(0))
-    n_iter_: int = fitted(type=int, meaning=count())
-    n_connected_components_: int = fitted(type=int, meaning=count(1))
+    n_iter_: int = fitted(type=int)
+    n_connected_components_: int = fitted(type=int)
     mean_: np.ndarray = fitted("n_features", unit="x")
     components_: np.ndarray = fitted("n_axes", "n_features")
     distinct_: np.ndarray = fitted(

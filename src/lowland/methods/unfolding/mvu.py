@@ -12,7 +12,7 @@ import scipy.sparse
 from lowland._base.constraints import Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import ConvergenceWarning, ParameterError
-from lowland._base.models.meanings import Interval, KnownOutside, above, at_least, count
+from lowland._base.models.checks import Interval, above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
@@ -131,18 +131,16 @@ class MVU(GraphEmbedding):
     tol: float = param(Real(0, closed="left"), default=1e-5)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted(
-        "n_samples", "n_components", allows_nan=True, unit="d", meaning=KnownOutside("excluded_")
-    )
-    variance_: float = fitted(unit="d^2", meaning=at_least(0))
-    eigenvalues_: np.ndarray = fitted("rank", unit="d^2", meaning=at_least(0))
-    rank_: int = fitted(type=int, meaning=count())
-    violation_max_: float = fitted(meaning=at_least(0))
-    violation_mean_: float = fitted(meaning=at_least(0))
-    kkt_residual_: float = fitted(meaning=at_least(0))
-    duality_gap_: float | None = fitted(optional=True, meaning=at_least(0))
-    variance_history_: np.ndarray = fitted("n_rounds", unit="d^2", meaning=at_least(0))
-    n_iter_: int = fitted(type=int, meaning=count())
+    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True, unit="d")
+    variance_: float = fitted(unit="d^2")
+    eigenvalues_: np.ndarray = fitted("rank", unit="d^2")
+    rank_: int = fitted(type=int)
+    violation_max_: float = fitted()
+    violation_mean_: float = fitted()
+    kkt_residual_: float = fitted()
+    duality_gap_: float | None = fitted(optional=True)
+    variance_history_: np.ndarray = fitted("n_rounds", unit="d^2")
+    n_iter_: int = fitted(type=int)
     factor_: np.ndarray = fitted("n_kept", "rank", meaning=Interval(-FARTHEST, FARTHEST))
     edge_unit_: float = fitted(unit="d", meaning=above(0))
 

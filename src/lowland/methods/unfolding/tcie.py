@@ -13,7 +13,7 @@ from lowland._base.constraints import Function, Integer, Null, OneOf, Real, Seve
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.meanings import Ascending, KnownOutside, at_least, count, index_of, share
+from lowland._base.models.checks import Ascending, index_of
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
@@ -132,9 +132,7 @@ class TCIE(GeodesicEmbedding):
     tol: float = param(Real(0, closed="left"), default=1e-6)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted(
-        "n_samples", "n_components", allows_nan=True, unit="d", meaning=KnownOutside("excluded_")
-    )
+    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True, unit="d")
     boundary_: np.ndarray = fitted(
         "n_boundary",
         type=int,
@@ -144,10 +142,10 @@ class TCIE(GeodesicEmbedding):
     landmarks_: np.ndarray = fitted(
         "n_landmarks", type=int, meaning=(index_of("n_kept"), Ascending(strict=True))
     )
-    share_kept_: float = fitted(meaning=share())
-    stress_: float = fitted(unit="d^2", meaning=at_least(0))
-    loss_history_: np.ndarray = fitted("n_steps", unit="d^2", meaning=at_least(0))
-    n_iter_: int = fitted(type=int, meaning=count())
+    share_kept_: float = fitted()
+    stress_: float = fitted(unit="d^2")
+    loss_history_: np.ndarray = fitted("n_steps", unit="d^2")
+    n_iter_: int = fitted(type=int)
 
     card = Card(
         keeps="distances along the surface that the rows lie on, where no boundary is in the way",

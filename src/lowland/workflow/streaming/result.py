@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._base.errors import DataError, LowlandError
-from lowland._base.models.loading import load
+from lowland._base.models.codec import load
 from lowland._base.rows.parts import MANIFEST, Parts
 from lowland.tables import staged_outputs
 from lowland.tables.preparing import Prepared
