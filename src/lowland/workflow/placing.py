@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.chain import Chain
+from lowland._base.chain import Chain, DomainStep, domain_model
 from lowland._base.errors import DataError, count, listing
 from lowland._base.html import html_lines
-from lowland._base.joint import DomainStep, domain_model
 from lowland._base.models.codec import load
 from lowland.tables import Table, map_frame
 from lowland.tables.in_memory import NAME

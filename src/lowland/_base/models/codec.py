@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._base import registry
-from lowland._base.chain import Chain
+from lowland._base.chain import Chain, JointModel
 from lowland._base.errors import LowlandError, ModelFileError, ParameterError
-from lowland._base.joint import JointModel
 from lowland._base.models.archive import FAILURES, is_plain, read_archive, write_archive
 from lowland._base.models.checks import POSSIBLE, REQUIRED, check_state, in_own_order
 

@@ -48,7 +48,6 @@ START_AXES = 30  # and in so many principal axes
 START_STEPS = 30
 GRAPH_NEIGHBORS = (10, 5)
 NO_VARIANCE = 1e-12  # share of the first axis' variance below which an axis is rounding
-STEP_ROUNDING = 1e-6  # of arc lengths in a model file
 
 
 class PrincipalCurve(TopographicReducer):

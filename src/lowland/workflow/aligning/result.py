@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lowland._base.chain import JointModel
 from lowland._base.errors import count
-from lowland._base.joint import JointModel
 from lowland.metrics import Quality
 from lowland.report.measures import Measures
 from lowland.tables import Table, check_free, coordinate_names, map_frame

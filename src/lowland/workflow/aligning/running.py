@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from lowland._base import registry
+from lowland._base.chain import JointModel
 from lowland._base.errors import ParameterError, StoppedError, count, unknown_name
-from lowland._base.joint import JointModel
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.tables.options import TableOptions, takes_table_options
 from lowland.workflow._keeping import Keeper, Stages, peak_memory, stopped_by_interrupt
