@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import lowland
-from lowland.workflow._keeping import stopped_by_interrupt
+from lowland._base.interrupts import stopped_by_interrupt
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_an_interrupt_inside_a_destructor_is_not_lost():
     """Python drops what a destructor raises."""
     program = """
 import os, signal, time
-from lowland.cli.interrupts import Ended, Signals
+from lowland._base.interrupts import Ended, Signals
 
 class Slow:
     def __del__(self):

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lowland.cli.interrupts import Ended
+from lowland._base.interrupts import Ended
 from lowland.workflow.streaming import placing, roles, running
 from lowland.workflow.streaming.placing import stream_placement
 from lowland.workflow.streaming.running import stream_map

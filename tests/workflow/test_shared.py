@@ -8,8 +8,8 @@ import pytest
 import lowland
 from lowland.neighbors import knn_graph
 from lowland.tables.preparing import TableOptions, prepare, read
-from lowland.workflow._keeping import Stages
 from lowland.workflow._shared import SharedWork
+from lowland.workflow._stages import Stages
 from lowland.workflow.fitting import FitOptions, fit_method
 from lowland.workflow.targets import NO_TARGET
 

@@ -6,7 +6,7 @@ answers at once.
 
 from __future__ import annotations
 
-from lowland.cli.interrupts import Ended, Signals, farewell
+from lowland._base.interrupts import Ended, Signals, farewell
 
 __all__ = ["main"]
 

@@ -11,13 +11,13 @@ import typer
 from typer.core import TyperGroup
 
 from lowland._base.errors import MemoryLimitError
+from lowland._base.interrupts import Ended
 from lowland._base.memory import format_bytes, left_for_process
 from lowland.cli import failures
 from lowland.cli.align_command import AlignCommand, align_command
 from lowland.cli.compare_command import compare_command
 from lowland.cli.console import flush, open_descriptors, own_stderr, write
 from lowland.cli.info_command import info_command
-from lowland.cli.interrupts import Ended
 from lowland.cli.map_command import map_command
 from lowland.cli.method_options import MethodCommand, PlainCommand
 from lowland.cli.methods_command import methods_command

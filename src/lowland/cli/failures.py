@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lowland._base.errors import LowlandError, StoppedError
+from lowland._base.interrupts import KEPT, WRITTEN, Ended, farewell
 from lowland.cli.console import STDOUT, complain
-from lowland.cli.interrupts import KEPT, WRITTEN, Ended, farewell
 
 BAD_INPUT, DEFECT, CLOSED = 2, 3, 141
 

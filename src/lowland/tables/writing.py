@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
-import threading
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lowland._base.errors import DataError
+from lowland._base.interrupts import WRITTEN, uninterrupted
 from lowland.tables.formats.formulas import guarded
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def staged_outputs(
         stage.mkdir()
         staged = [stage / target.name for target in targets]
         yield staged
-        with _uninterrupted():
+        with uninterrupted():
             check_free(targets, force=force)
             if is_new:
                 os.rename(stage, folder)
@@ -164,39 +163,14 @@ def staged_outputs(
             stage = None
     except BaseException as error:
         if stage is None:  # the signal had to wait until all was done
-            error.add_note("written")
+            error.add_note(WRITTEN)
             raise
-        with _uninterrupted():
+        with uninterrupted():
             shutil.rmtree(stage, ignore_errors=True)
             for parent in made:
                 with contextlib.suppress(OSError):
                     parent.rmdir()
         raise
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait until the block ends, so that it is done as a whole.
-
-    Signals reach the main thread only; in another thread nothing is changed.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    waiting: list[int] = []
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        handler = signal.getsignal(number)
-        if handler not in (None, signal.SIG_IGN):
-            before[number] = handler
-            signal.signal(number, lambda number, frame: waiting.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in waiting[:1]:
-            signal.raise_signal(number)
 
 
 def _make_folders(folder: Path) -> list[Path]:

@@ -11,10 +11,11 @@ from lowland._base import registry
 from lowland._base.base import Reducer
 from lowland._base.chain import Chain
 from lowland._base.errors import PYTHON, ParameterError, Spelling
+from lowland._base.interrupts import stopped_by_interrupt
 from lowland.tables.preparing import Prepared
-from lowland.workflow._keeping import Stages, peak_memory, stopped_by_interrupt
 from lowland.workflow._parameters import MAP_DEFAULTS
 from lowland.workflow._shared import SharedWork
+from lowland.workflow._stages import Stages, peak_memory
 from lowland.workflow.targets import Target
 
 PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first

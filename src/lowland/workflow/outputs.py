@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland.tables import check_suffix, staged_outputs, write_frame
-from lowland.workflow._keeping import Keeper, Stages
+from lowland.workflow._stages import OptionalStages, Stages
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,7 +102,7 @@ def result_stem(source: str | Sequence[str]) -> str:
 class Writing(NamedTuple):
     """How files are written, and who is told of those that could not be."""
 
-    keeper: Keeper
+    keeper: OptionalStages
     stages: Stages
     force: bool
     raw_text: bool
@@ -125,7 +125,7 @@ class Writing(NamedTuple):
             keeper.lost.pop(kind, None)  # of an earlier attempt
         paths = files.paths()
         with (
-            keeper.patience(),
+            keeper.left_out_after_interrupt(),
             staged_outputs(paths, force=self.force, optional=paths[1:]) as staged,
         ):
             by_name = {path.name: path for path in staged}
@@ -139,7 +139,7 @@ class Writing(NamedTuple):
                 if path is not None:
                     place = by_name[path.name]
                     work = functools.partial(write, place)
-                    keeper.attempt(kind, work, None, path=place, patient=kind == "model")
+                    keeper.attempt(kind, work, None, path=place, interruptible=kind != "model")
             absent = [path.stem for path in files.pictures if not by_name[path.name].exists()]
             planned = {kind: getattr(files, kind) for kind in writers}
             absent += [

@@ -19,7 +19,7 @@ from lowland.tables.formats.h5ad_writing import map_key, plain, uns_params, writ
 from lowland.tables.preparing import Prepared
 from lowland.trust import Trust
 from lowland.workflow._display import picture_html, sentences_html
-from lowland.workflow._keeping import STAGES, Keeper, Stages
+from lowland.workflow._stages import STAGES, OptionalStages, Stages
 from lowland.workflow.fitting import Fit
 from lowland.workflow.outputs import MapFiles, Writing
 from lowland.workflow.pictures.maps import picture_of
@@ -128,12 +128,12 @@ class MapResult:
         color: str | None,
         command: str,
         stages: Stages,
-        keeper: Keeper | None = None,
+        keeper: OptionalStages | None = None,
     ) -> None:
         self._prepared, self._fit, self._measures = prepared, fit, measures
         self._judged = judged
         self._command, self._stages = command, stages
-        self._keeper = keeper or Keeper()
+        self._keeper = keeper or OptionalStages()
         self._pictures = MethodPictures(prepared, fit, color, self._keeper)
         self.color = color
 

@@ -14,8 +14,8 @@ from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.tables import Table
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared, prepare, read
-from lowland.workflow._keeping import Keeper, Stages
 from lowland.workflow._shared import SharedWork
+from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import Fit, FitOptions, fit_method
 from lowland.workflow.orienting import orientation_goal, turned
 from lowland.workflow.result import MapResult
@@ -69,7 +69,7 @@ def run_map(
         fit = turned(fit, goal, options.note)
     if fit.stopped:
         options.note("stopped; the map computed so far is kept")
-    keeper, measures, judged = Keeper(), NOT_MEASURED, NOT_JUDGED
+    keeper, measures, judged = OptionalStages(), NOT_MEASURED, NOT_JUDGED
     if options.measure:
         # the estimate, not the measured time: the same run measures the same rows everywhere
         seconds = cls.estimate(*prepared.X.shape).seconds

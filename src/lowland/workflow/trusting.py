@@ -16,7 +16,7 @@ from lowland.tables import Table
 from lowland.tables.preparing import Prepared
 from lowland.trust import RefitPart, Trust, affordable_rows, trust, with_refits
 from lowland.trust.trusting import FEWEST_ROWS
-from lowland.workflow._keeping import STOPPED, Keeper, Stages
+from lowland.workflow._stages import STOPPED, OptionalStages, Stages
 from lowland.workflow.fitting import Fit, FitOptions, lowered
 from lowland.workflow.summary import sides_of
 
@@ -149,7 +149,7 @@ class Source:
 
 
 def judge_fit(
-    source: Source, fit: Fit, options: FitOptions, map_seconds: float, keeper: Keeper
+    source: Source, fit: Fit, options: FitOptions, map_seconds: float, keeper: OptionalStages
 ) -> Judged:
     """Judge a fitted map; a failure is kept as the reason."""
     if keeper.lost.get("measures") == STOPPED:
@@ -210,7 +210,7 @@ def check_fit(
     given: dict[str, Any],
     y: Any,
     options: FitOptions,
-    keeper: Keeper,
+    keeper: OptionalStages,
     stages: Stages,
 ) -> Judged:
     """Add refits to what is known of a map; if they fail or are stopped, it stays as it is.

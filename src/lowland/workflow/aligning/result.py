@@ -17,7 +17,7 @@ from lowland.metrics import Quality
 from lowland.report.measures import Measures
 from lowland.tables import Table, check_free, coordinate_names, map_frame
 from lowland.workflow._display import picture_html
-from lowland.workflow._keeping import STAGES, Keeper, Stages
+from lowland.workflow._stages import STAGES, OptionalStages, Stages
 from lowland.workflow.aligning.pairs import HeldOut, Pairs
 from lowland.workflow.aligning.sets import TableSet, without_row_names
 from lowland.workflow.fitting import Fit
@@ -162,7 +162,7 @@ class AlignedTables:
         color: str | None,
         command: str,
         stages: Stages,
-        keeper: Keeper,
+        keeper: OptionalStages,
         sources: Sequence[str] = (),
     ) -> None:
         self._sets, self._joint, self._pairs, self._fit = list(sets), joint, pairs, fit

@@ -13,10 +13,11 @@ import numpy as np
 from lowland._base import registry
 from lowland._base.chain import JointModel
 from lowland._base.errors import ParameterError, StoppedError, count, unknown_name
+from lowland._base.interrupts import stopped_by_interrupt
 from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.tables.options import TableOptions, takes_table_options
-from lowland.workflow._keeping import Keeper, Stages, peak_memory, stopped_by_interrupt
 from lowland.workflow._parameters import MAP_DEFAULTS, RENAMED, RUN_PARAMETERS, method_parameters
+from lowland.workflow._stages import OptionalStages, Stages, peak_memory
 from lowland.workflow.aligning.pairs import (
     FEWEST,
     HeldOut,
@@ -155,7 +156,7 @@ def run_alignment(
     fit, maps = _fitted(sets, pairs, parameters, options.fit, stages)
     if fit.stopped:
         options.note("stopped; the map computed so far is kept")
-    keeper, trial = Keeper(), Trial(None, "it was not asked for")
+    keeper, trial = OptionalStages(), Trial(None, "it was not asked for")
     measures = [NOT_MEASURED for _ in sets]
     if options.measure:
         with stages.timed("measuring"):
@@ -261,7 +262,7 @@ def _measured(
 
 
 def _trial(
-    sets: Sequence[TableSet], pairs: Pairs, matching: Matching, fit: Fit, keeper: Keeper
+    sets: Sequence[TableSet], pairs: Pairs, matching: Matching, fit: Fit, keeper: OptionalStages
 ) -> Trial:
     """What held-out pairs tell, or why none were held out."""
     if pairs.rows is None:

@@ -16,7 +16,7 @@ from lowland.tables import map_frame, staged_outputs, write_frame
 from lowland.tables.preparing import Prepared
 from lowland.trust import Trust
 from lowland.workflow._display import ShownComparison
-from lowland.workflow._keeping import Keeper
+from lowland.workflow._stages import OptionalStages
 from lowland.workflow.comparing.entries import Entry
 from lowland.workflow.fitting import Fit
 from lowland.workflow.summary import map_entry, plain_value, sides_of, summarize
@@ -120,7 +120,7 @@ class MapComparison(ShownComparison):
     ) -> None:
         self._prepared, self._attempts = prepared, list(attempts)
         self._color, self._command = color, command
-        self._keeper = Keeper()
+        self._keeper = OptionalStages()
 
     @property
     def table(self) -> Any:
@@ -195,7 +195,7 @@ class MapComparison(ShownComparison):
         paths = files.paths()
         optional = [path for path in (files.picture, files.report) if path is not None]
         with (
-            keeper.patience(),
+            keeper.left_out_after_interrupt(),
             staged_outputs(paths, force=force, optional=optional) as staged,
         ):
             by_name = {path.name: path for path in staged}

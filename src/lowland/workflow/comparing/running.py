@@ -10,13 +10,14 @@ import numpy as np
 
 from lowland._base.base import Reducer
 from lowland._base.errors import DataError, LowlandError, ParameterError, StoppedError
+from lowland._base.interrupts import ends_stage
 from lowland.metrics.missing import LISTED
 from lowland.neighbors import knn_graph
 from lowland.report.measures import NOT_MEASURED
 from lowland.tables.options import TableOptions, takes_table_options
 from lowland.trust import Trust, affordable_rows
-from lowland.workflow._keeping import STOPPED, Interrupted, Keeper, Stages, interruptible, reason_of
 from lowland.workflow._shared import SharedWork
+from lowland.workflow._stages import STOPPED, OptionalStages, Stages, reason_of
 from lowland.workflow.comparing.entries import Entry, comparison_entries
 from lowland.workflow.comparing.result import Attempt, MapComparison
 from lowland.workflow.fitting import Fit, FitOptions, fit_method
@@ -42,7 +43,7 @@ def judged_attempts(
         if fit is None or stopped:
             found.append(attempt)
             continue
-        keeper = Keeper()
+        keeper = OptionalStages()
 
         def judged(fit: Fit = fit) -> Trust | None:
             nonlocal source
@@ -171,13 +172,13 @@ def _attempt(
     """The map of an entry, or why there is none; and whether the user ended the comparison."""
     table, name = options.table, entry.name
     try:
-        with interruptible():
+        with ends_stage():
             target = learned_target(
                 *(shared.prepared.table, entry.cls, table.target, entry.parameters, table.spelling)
             )
             given = {**entry.parameters, **target.parameters}
             fit = fit_method(shared, entry.cls, given, target, options.fit, Stages())
-    except (Interrupted, KeyboardInterrupt, StoppedError):
+    except (KeyboardInterrupt, StoppedError):
         options.note(f"{name}: {STOPPED}, and has no map yet")
         return Attempt(entry, None, NOT_MEASURED, STOPPED), True
     except Exception as error:
@@ -187,7 +188,7 @@ def _attempt(
         return Attempt(entry, None, NOT_MEASURED, reason_of(error)), False
     if fit.stopped:
         options.note(f"{name}: stopped; the map computed so far is kept")
-    keeper = Keeper()
+    keeper = OptionalStages()
     # all maps on the same rows, however long each of them takes
     measures = keeper.attempt(
         f"{name} was not measured",

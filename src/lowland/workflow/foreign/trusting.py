@@ -19,7 +19,7 @@ from lowland.tables.preparing import Prepared, prepare
 from lowland.tables.preparing import read as read_data
 from lowland.trust import Trust, trust
 from lowland.workflow._display import picture_html, sentences_html
-from lowland.workflow._keeping import Keeper
+from lowland.workflow._stages import OptionalStages
 from lowland.workflow.foreign.maps import read_map
 from lowland.workflow.pictures.maps import picture_of_map
 from lowland.workflow.run import classes_in
@@ -55,7 +55,7 @@ class MapTrust(NamedTuple):
         """Measure the map and write a report about it, one HTML file."""
         from lowland.report import write_report
 
-        table, keeper = self.prepared.table, Keeper()
+        table, keeper = self.prepared.table, OptionalStages()
         color = first_class(table)
 
         def measured() -> Measures:

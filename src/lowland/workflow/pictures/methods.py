@@ -16,8 +16,8 @@ from lowland._base.base import Reducer
 from lowland._engines.grids.lattice import Net
 from lowland.report.wording import percent
 from lowland.tables.preparing import Prepared
-from lowland.workflow._keeping import Keeper
 from lowland.workflow._own_units import as_array, in_own_units, rows_of_method
+from lowland.workflow._stages import OptionalStages
 from lowland.workflow.fitting import Fit
 from lowland.workflow.pictures.maps import Drawn, Kind, Scene, picture_of
 from lowland.workflow.pictures.networks import (
@@ -226,7 +226,9 @@ def _kinds_of(cls: type[Reducer]) -> list[Kind]:
 class MethodPictures:
     """The pictures of one run, each drawn when it is first needed; one that fails is left out."""
 
-    def __init__(self, prepared: Prepared, fit: Fit, color: str | None, keeper: Keeper) -> None:
+    def __init__(
+        self, prepared: Prepared, fit: Fit, color: str | None, keeper: OptionalStages
+    ) -> None:
         self._scene, self._keeper = Scene(prepared, fit, color), keeper
         self._kinds = {kind.name: kind for kind in _kinds_of(type(fit.estimator))}
         self._drawn: dict[str, Drawn | None] = {}

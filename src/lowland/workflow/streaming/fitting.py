@@ -14,6 +14,7 @@ import numpy as np
 from lowland._base.base import Reducer
 from lowland._base.chain import Chain
 from lowland._base.errors import PYTHON, NeedsMemoryError, ParameterError, Spelling
+from lowland._base.interrupts import stopped_by_interrupt
 from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.folding import sampled_rows
@@ -22,7 +23,7 @@ from lowland._base.rows.table import Rows
 from lowland.chunks.refining import refined
 from lowland.methods.linear.pca import PCA
 from lowland.tables.preparing import Prepared
-from lowland.workflow._keeping import peak_memory, stopped_by_interrupt
+from lowland.workflow._stages import peak_memory
 from lowland.workflow.fitting import FitOptions, make_estimator, pca_columns, pca_log
 from lowland.workflow.streaming.choosing import StreamOptions, grouped
 from lowland.workflow.targets import Target

@@ -40,7 +40,7 @@ from lowland.metrics.coranking import point_scores
 from lowland.metrics.stress import spearman
 from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.tables.preparing import Prepared
-from lowland.workflow._keeping import Keeper, Stages
+from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import Fit
 from lowland.workflow.run import RunOptions
 from lowland.workflow.streaming.choosing import grouped
@@ -206,7 +206,7 @@ def judge_sample(
     given: dict[str, Any],
     y: np.ndarray | None,
     options: RunOptions,
-    keeper: Keeper,
+    keeper: OptionalStages,
     stages: Stages,
 ) -> Judged:
     """Judge the rows that are in memory by their neighbors among one another.

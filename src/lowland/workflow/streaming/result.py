@@ -19,7 +19,7 @@ from lowland._base.models.codec import load
 from lowland._base.rows.parts import MANIFEST, Parts
 from lowland.tables import staged_outputs
 from lowland.tables.preparing import Prepared
-from lowland.workflow._keeping import Keeper, Stages
+from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import Fit
 from lowland.workflow.outputs import MapFiles
 from lowland.workflow.pictures.maps import picture_of
@@ -191,7 +191,7 @@ class StreamedMap(MapResult):
         color: str | None,
         command: str,
         stages: Stages,
-        keeper: Keeper | None = None,
+        keeper: OptionalStages | None = None,
     ) -> None:
         super().__init__(
             *(prepared, fit, measures),
@@ -270,7 +270,7 @@ class StreamedMap(MapResult):
         wanted = {kind: path for kind, (path, _) in writers.items() if path is not None}
         paths = list(wanted.values())
         with (
-            self._keeper.patience(),
+            self._keeper.left_out_after_interrupt(),
             staged_outputs(paths, force=force, optional=paths) as staged,
         ):
             for (kind, _), place in zip(wanted.items(), staged, strict=True):

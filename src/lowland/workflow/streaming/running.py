@@ -20,7 +20,7 @@ from lowland.methods.linear.pca import PCA
 from lowland.report.measures import NOT_MEASURED, Measures
 from lowland.tables import coordinate_names
 from lowland.tables.preparing import Prepared
-from lowland.workflow._keeping import Keeper, Stages
+from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import Fit
 from lowland.workflow.run import RunOptions, choose_color, with_gower
 from lowland.workflow.streaming.choosing import StreamOptions
@@ -98,7 +98,7 @@ def stream_map(
     The model and the parts of the map are written to ``home`` while they are made; without one,
     to a temporary folder that lives as long as the result.
     """
-    stages, keeper, room = Stages(), Keeper(), None
+    stages, keeper, room = Stages(), OptionalStages(), None
     if stream.refine is not None:
         check_refinable(cls, stream.spelling)
     if home is None:

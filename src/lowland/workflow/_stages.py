@@ -1,18 +1,18 @@
-"""What is finished is kept: a later stage that fails or is interrupted is noted, not fatal."""
+"""The stages of a run: their time and memory, and what becomes of those that fail.
+
+Once there is a map, a later stage that fails or is interrupted is noted, and the map is kept.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-# The time of a run, stage by stage.
-
+from lowland._base.interrupts import Stop, ends_stage, noticed
 
 STAGES = (
     *("reading", "preparing", "fitting", "measuring", "judging", "checking", "drawing", "writing"),
@@ -78,7 +78,7 @@ def _status(name: str) -> int | None:
 
 Made = TypeVar("Made")
 STOPPED = "it was stopped by Ctrl-C"
-LACKS = {
+WITHOUT = {  # what the map is without, by stage
     "measures": "the map was not measured",
     "points": "the points of the map were not judged",
     "check": "the map was not made again, so that stability and chance are not known",
@@ -92,16 +92,12 @@ LACKS = {
 }
 
 
-class Interrupted(BaseException):
-    """Ctrl-C ends the stage that is under way, and no other."""
-
-
-class Keeper:
+class OptionalStages:
     """Stages after a map is finished; ``lost`` has the parts that could not be made, and why."""
 
     def __init__(self) -> None:
         self.lost: dict[str, str] = {}
-        self._asked = False  # Ctrl-C came while something was done that is never left out
+        self._stop = Stop()  # whether Ctrl-C came while something was done that is never left out
 
     def attempt(
         self,
@@ -110,18 +106,18 @@ class Keeper:
         otherwise: Made,
         *,
         path: Path | None = None,
-        patient: bool = False,
+        interruptible: bool = True,
     ) -> Made:
         """The result of a stage; if it fails, a warning, and ``otherwise``.
 
-        Ctrl-C ends the stage, unless ``patient``. A file that was begun is deleted.
+        Ctrl-C ends the stage, if it is ``interruptible``. A file that was begun is deleted.
         """
         try:
-            if self._asked and not patient:
-                raise Interrupted
-            with contextlib.nullcontext() if patient else interruptible():
+            if self._stop.asked and interruptible:
+                raise KeyboardInterrupt
+            with ends_stage() if interruptible else contextlib.nullcontext():
                 return work()
-        except (Interrupted, KeyboardInterrupt):  # polars raises the second one by itself
+        except KeyboardInterrupt:
             reason = STOPPED
         except Exception as error:
             reason = reason_of(error)
@@ -129,29 +125,20 @@ class Keeper:
             path.unlink(missing_ok=True)
         self.lost[what] = reason
         warnings.warn(
-            f"{LACKS.get(what, what)}: {reason.rstrip('.')}; the map is kept", stacklevel=2
+            f"{WITHOUT.get(what, what)}: {reason.rstrip('.')}; the map is kept", stacklevel=2
         )
         return otherwise
 
     @contextlib.contextmanager
-    def patience(self) -> Iterator[None]:
-        """While the block runs, Ctrl-C only leaves out the stages that are not begun yet.
-
-        A second Ctrl-C does what it did before.
-        """
-
-        def remember(before: Callable[[], None]) -> None:
-            if self._asked:
-                before()
-            self._asked = True
-
-        with on_interrupt(remember):
+    def left_out_after_interrupt(self) -> Iterator[None]:
+        """While the block runs, Ctrl-C only leaves out the stages that have not begun yet."""
+        with noticed() as self._stop:
             yield
-        self._asked = False
+        self._stop = Stop()
 
     def log(self) -> list[str]:
         """What is missing and why, as lines of a log."""
-        return [f"{LACKS.get(what, what)}: {reason}" for what, reason in self.lost.items()]
+        return [f"{WITHOUT.get(what, what)}: {reason}" for what, reason in self.lost.items()]
 
 
 def reason_of(error: BaseException) -> str:
@@ -160,70 +147,3 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, OSError | MemoryError) or type(error).__module__.startswith("lowland"):
         return said or type(error).__name__
     return f"{type(error).__name__}: {said}"
-
-
-def interruptible() -> contextlib.AbstractContextManager[None]:
-    """While the block runs, Ctrl-C raises :class:`Interrupted`."""
-    return on_interrupt(_interrupt)
-
-
-def _interrupt(before: Callable[[], None]) -> None:
-    raise Interrupted
-
-
-@contextlib.contextmanager
-def on_interrupt(act: Callable[[Callable[[], None]], None]) -> Iterator[None]:
-    """While the block runs, Ctrl-C calls ``act`` with what it did before.
-
-    Signals reach the main thread only; in another thread nothing is changed. A signal that the
-    shell decided to ignore, as for a job in the background, stays ignored.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    if before in (None, signal.SIG_IGN):
-        yield
-        return
-
-    def handle(number: int, frame: Any) -> None:
-        def usual() -> None:
-            if callable(before):
-                before(number, frame)
-            else:
-                raise KeyboardInterrupt
-
-        act(usual)
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-# Ctrl-C during an optimization keeps the map computed so far.
-
-
-class Stop:
-    """Whether the user asked to stop."""
-
-    asked = False
-
-
-@contextlib.contextmanager
-def stopped_by_interrupt(estimator: Any) -> Iterator[Stop]:
-    """While the block runs, the first Ctrl-C cancels the fit; the second does what it did before.
-
-    Signals reach the main thread only; in another thread nothing is changed.
-    """
-    stop = Stop()
-
-    def cancel(before: Callable[[], None]) -> None:
-        if not stop.asked and estimator.cancel():
-            stop.asked = True
-        else:
-            before()
-
-    with on_interrupt(cancel):
-        yield stop
