@@ -281,8 +281,11 @@ class DiffeomorphicMap(Invertible):
         return products.times(X, self.mean_, self.axes_.T, run.threads).astype(np.float64)
 
     def _flow(self) -> Flow:
-        """In units of the width."""
-        return Flow(self.center_paths_ / self.width_, self.weights_ / self.width_)
+        """In units of the width; a model file may hold other types than a fit leaves behind."""
+        paths, weights = (
+            np.ascontiguousarray(part, np.float64) for part in (self.center_paths_, self.weights_)
+        )
+        return Flow(paths / self.width_, weights / self.width_)
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         Z = forward(self._on_axes(X, run) / self.width_, self._flow(), run.threads)
