@@ -17,9 +17,9 @@ from lowland.datasets._base import Dataset, read
 def animals() -> Dataset:
     """Animals (Ritter & Kohonen 1989): 16 animals, 13 attributes that are present or not.
 
-    The first table that a self-organizing map made a picture of meaning from: birds on one side,
-    mammals on the other, hunters and grazing animals apart. Owl and hawk have the same attributes,
-    and so have horse and zebra.
+    A self-organizing map of this table groups animals by meaning: birds on one side, mammals on the
+    other, hunters apart from grazing animals. Owl and hawk have the same attributes, and so have
+    horse and zebra.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def _plain(name: str, description: str) -> Dataset:
     )
 
 
-# Real tables, from the copies that come with scikit-learn: nothing is downloaded.
+# Published tables whose files scikit-learn installs: nothing is downloaded.
 
 
 DIGITS = "Handwritten digits, 8 x 8 pixels."
@@ -373,7 +373,7 @@ def ekman() -> Dataset:
 
 
 def eurodist() -> Dataset:
-    """Road distances between 21 European cities, in km.
+    """Road distances between 21 European cities, in km (The Cambridge Encyclopaedia).
 
     The classical example of multidimensional scaling: the map shows Europe.
 
