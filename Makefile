@@ -15,11 +15,14 @@ PYTEST := -m pytest -n auto --dist worksteal
 # Compiled test modules are kept: to rewrite their assertions takes 10 s in every process.
 export PYTHONDONTWRITEBYTECODE :=
 
-# The inner loop: all rules of the house, the contract of every method, the kernels and the core.
+# The inner loop: the architecture tests, the contract of every method, the kernels and the core.
 CHECKED := tests/contract/test_parameters.py tests/contract/test_fitting.py \
 	tests/contract/test_new_rows.py tests/contract/test_bad_data.py tests/test_architecture.py \
 	tests/base tests/native/common tests/native/products tests/native/neighbors tests/native/graphs \
 	tests/datasets tests/reference/linear
+
+# The editable install, if there is one, is left alone by what runs on either of the two.
+INSTALLED := $(VENV)/$(if $(wildcard $(VENV)/.editable),.editable,.installed)
 
 # What depends on the versions of libraries, and what reaches the kernels with odd data.
 VERSIONS := $(patsubst %,tests/contract/test_%.py,sklearn company bad_data fitting new_rows \
@@ -103,7 +106,7 @@ dev: $(VENV)/.editable $(VENV)/.test
 check: dev
 	$(BIN)/python $(PYTEST) $(CHECKED) $(ARGS)
 
-docs: $(VENV)/.installed
+docs: $(INSTALLED)
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_pages.py
 	$(BIN)/python docs/make_stub.py
@@ -146,7 +149,7 @@ mutants: $(VENV)/.installed $(VENV)/.test
 	$(BIN)/python tests/mutants.py $(if $(N),--random $(N)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(ROOM),--room $(ROOM)) $(ARGS)
 
-lint: $(VENV)/.installed $(VENV)/.lint
+lint: $(INSTALLED) $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

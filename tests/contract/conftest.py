@@ -1,4 +1,4 @@
-"""Every test here runs over the registry: a new method is under contract without a line."""
+"""Every test here runs over the registry: a new method is under contract without a line here."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pytest
 
 from lowland._base import registry
 from lowland._base.base import Reducer
+from support import witness
 from support.methods import dimensions, few_steps, sampled
 
 METHODS = registry.all_methods()
+witness.collect()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -213,8 +213,8 @@ def test_another_value_of_a_parameter_changes_the_result(estimator):
         def check(name=name, change=change):
             assert change is not None, (
                 f"{estimator.__name__}: no other value of {name} changes a place or an attribute. "
-                "If it takes other parameters or data to show, name them in "
-                "tests/support/changes.py; a random_state that is not used is FIXED there."
+                "If it takes other parameters or data to show, name them in the WITNESS of its "
+                "reference test, or in support.changes; a random_state that is not used is FIXED."
             )
             if not isinstance(change, Change):
                 data = default_data(estimator)

@@ -31,8 +31,8 @@ STEPS = {"MDS", "NonmetricMDS", "Sammon", "LinearMDS", "MVU"}
 
 def cases_of(method: type) -> list[tuple[dict[str, Any], str]]:
     assert method.__name__ in CASES, (
-        f"{method.__name__} has no cases with held-out rows; add its parameters to "
-        "tests/support/held_out.py."
+        f"{method.__name__} has no cases with held-out rows; add some to the WITNESS of its "
+        "reference test."
     )
     return CASES[method.__name__]
 

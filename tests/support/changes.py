@@ -131,7 +131,6 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "n_init": Change(1, {"scaling": 0.5, "max_iter": 1000}, shows="n_iter_"),
     },
     "Isomap": {"random_state": Change(1, {"landmarks": 9})},
-    "MVU": {"random_state": Change(1, {"landmarks": 20})},
     "TCIE": {
         "random_state": Change(1, {"landmarks": 20}),
         "boundary": Change(list(range(1, 36, 5))),
@@ -184,12 +183,6 @@ CHANGES: dict[str, dict[str, Change | Nothing]] = {
         "init": Change("isomap", data="sheet"),
     },
     "GTM": {"random_state": SMALL},
-    "PPCA": {
-        "n_components": Change(3, data="gaps"),
-        "random_state": FIXED,
-        "max_iter": Change(2, data="gaps"),
-        "tol": Change(0.03, {"max_iter": 200}, data="gaps", shows="n_iter_"),
-    },
     "Autoencoder": {
         "batch_size": Change(7, {"solver": "adam", "max_iter": 3}),
         "learning_rate": Change(0.02, {"solver": "adam", "max_iter": 3}),

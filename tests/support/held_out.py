@@ -320,14 +320,6 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"landmarks": 9, "radius": 1.7, "metric": "manhattan"}, "rows"),
         ({"landmarks": 9, "n_neighbors": 4, "on_disconnected": "largest"}, "clusters"),
     ],
-    "MVU": [
-        *GRAPH,
-        ({"n_neighbors": 6, "n_components": 3}, "rows"),
-        ({"n_neighbors": 6, "slack": 0.0}, "rows"),
-        ({"n_neighbors": 6, "rank": 4}, "rows"),
-        ({"n_neighbors": 6, "landmarks": 20}, "rows"),
-        ({"n_neighbors": 6, "landmarks": 20, **GIVEN}, "distances"),
-    ],
     "TCIE": [
         *GRAPH,
         ({}, "rows"),
@@ -448,15 +440,6 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"max_iter": 60, "variant": "symmetric", "circular": 1, "activation": "relu"}, "rows"),
         ({"max_iter": 60, "activation": "linear"}, "rows"),
     ],
-    "ParametricTSNE": [
-        ({}, "rows"),
-        ({"n_components": 1, "hidden": 7}, "rows"),
-        ({"n_components": 3, "hidden": [9, 4, 6], "standardize": True}, "rows"),
-        *[
-            ({"activation": name, "hidden": [12, 5]}, "sheet")
-            for name in ("relu", "elu", "sigmoid")
-        ],
-    ],
     "BackConstrainedGPLVM": [
         ({"max_iter": 30}, "rows"),
         ({"max_iter": 30, "width": 0.6, "inference": "sparse", "n_inducing": 9}, "rows"),
@@ -486,13 +469,6 @@ CASES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"max_iter": 20, "n_components": 3, "refinement": 1, "n_nodes": 5}, "rows"),
         ({"max_iter": 20, "n_basis": 4, "width": 1.5, "alpha": 0.1, "n_nodes": 8}, "sheet"),
         ({"max_iter": 20, "n_basis": 1, "n_nodes": 7, "refinement": 2}, "clusters"),
-    ],
-    "PPCA": [
-        ({}, "rows"),
-        ({"n_components": 1}, "sheet"),
-        ({"n_components": 5}, "rows"),
-        ({}, "gaps"),
-        ({"n_components": 4, "max_iter": 3, "tol": 0.0}, "gaps"),
     ],
     "Autoencoder": [
         ({"max_iter": 20}, "rows"),

@@ -12,6 +12,57 @@ from lowland.methods.latent._ppca_em import Gaussian, Table, e_step, m_step
 from lowland.methods.latent.ppca import PPCA
 from lowland.methods.linear.pca import PCA
 from support.cases import each
+from support.changes import FIXED, Change
+from support.oracles.basics import HeldOut
+from support.witness import Witness
+
+
+def expected_places(task: HeldOut) -> np.ndarray:
+    """E[U diag(w) z | x_o] along the axes, from the covariance of the known columns.
+
+    Without gaps the model itself is that of the eigenvalues of the covariance with divisor n.
+    """
+    model = task.model
+    U, mean = model.components_.T, model.mean_
+    variances, noise = model.explained_variance_, model.noise_variance_
+    if not np.isnan(task.X).any():
+        q = U.shape[1]
+        values, axes = np.linalg.eigh(np.cov(task.X.T, bias=True))
+        values, axes = values[::-1], axes[:, ::-1]
+        mean, variances = task.X.mean(axis=0), values[:q]
+        noise = values[q:].mean() if q < len(values) else 0.0
+        U = axes[:, :q] * np.sign(np.sum(axes[:, :q] * U, axis=0))
+    places = []
+    for x in task.new:
+        o = ~np.isnan(x)
+        signal = (U * (variances - noise)) @ U[o].T  # covariance of signal and known columns
+        S = signal[o] + noise * np.eye(o.sum())
+        places.append(U.T @ signal @ np.linalg.solve(S, x[o] - mean[o]))
+    return np.array(places)
+
+
+def expected_rows(task: HeldOut, Z: np.ndarray) -> np.ndarray:
+    rows = [task.model.mean_ + task.model.components_.T @ z for z in Z]
+    return np.array(rows)
+
+
+WITNESS = Witness(
+    places=expected_places,
+    rows_back=expected_rows,
+    cases=[
+        ({}, "rows"),
+        ({"n_components": 1}, "sheet"),
+        ({"n_components": 5}, "rows"),
+        ({}, "gaps"),
+        ({"n_components": 4, "max_iter": 3, "tol": 0.0}, "gaps"),
+    ],
+    changes={
+        "n_components": Change(3, data="gaps"),
+        "random_state": FIXED,
+        "max_iter": Change(2, data="gaps"),
+        "tol": Change(0.03, {"max_iter": 200}, data="gaps", shows="n_iter_"),
+    },
+)
 
 
 def irregular(n, p, seed=0, q=3):

@@ -21,10 +21,41 @@ from lowland.metrics import trustworthiness
 from reference.plain import slope_of
 from support.bent_rows import rows
 from support.cases import each
+from support.oracles.basics import HeldOut
 from support.oracles.neighbor import affinities as row_affinities
 from support.oracles.neural_network import network as output_of
+from support.witness import Witness
 
 FEW = {"perplexity": 6.0, "max_iter": 80, "n_epochs": 15, "hidden": [12, 6], "random_state": 0}
+
+
+def through_the_network(task: HeldOut) -> np.ndarray:
+    """h_j = s(sum_i h_i W_ij + b_j) for each layer; the last one is linear."""
+    X, p = task.X, task.X.shape[1]
+    lengths = [math.dist(x, np.median(X, axis=0)) for x in X]
+    X = X[[length <= 10 * np.median(lengths) for length in lengths]]
+    mean, deviations = X.mean(axis=0), X.std(axis=0, ddof=1)
+    if not task.params["standardize"]:
+        deviations = np.full(p, math.sqrt(np.mean(deviations**2)))
+    hidden = task.params["hidden"]
+    hidden = [256, 128] if hidden == "auto" else np.atleast_1d(hidden).tolist()
+    sizes = [p, *hidden, task.Y.shape[1]]
+    values = (task.new - mean) / deviations
+    return output_of(values, task.model.weights_, sizes, task.params["activation"])
+
+
+WITNESS = Witness(
+    places=through_the_network,
+    cases=[
+        ({}, "rows"),
+        ({"n_components": 1, "hidden": 7}, "rows"),
+        ({"n_components": 3, "hidden": [9, 4, 6], "standardize": True}, "rows"),
+        *[
+            ({"activation": name, "hidden": [12, 5]}, "sheet")
+            for name in ("relu", "elu", "sigmoid")
+        ],
+    ],
+)
 
 
 # --- the definition -----------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 Each is written from the paper or the docstring: plain loops, the given rows, the parameters and
 the fitted map. They share no code with the package. A method without an oracle fails the contract:
-write a function of a :class:`HeldOut` and add it to one of the tables below.
+write a function of a :class:`HeldOut` in its reference test and name it in the ``WITNESS`` there
+(``support.witness``), which enters it into one of these tables.
 
     PLACES      places of the new rows
     OBJECTIVES  for each new row a function whose minimum is its place, or the place itself
@@ -23,7 +24,6 @@ from support.oracles import (
     latent_back_constrained,
     latent_bayesian,
     latent_gplvm,
-    latent_ppca,
     linear,
     mds,
     neighbor,
@@ -32,14 +32,12 @@ from support.oracles import (
     neighbor_umap,
     neural_autoencoder,
     neural_nlpca,
-    neural_parametric_tsne,
     spectral,
     topographic_elastic,
     topographic_gtm,
     topographic_principal_curve,
     topographic_som,
     unfolding_diffeomorphic_map,
-    unfolding_mvu,
     unfolding_sculpting,
     unfolding_tcie,
 )
@@ -62,15 +60,12 @@ PLACES: dict[str, Callable] = {
     "ModifiedLLE": spectral.locally_linear,
     "LTSA": spectral.tangent_plane,
     "HessianLLE": spectral.tangent_plane,
-    "MVU": unfolding_mvu.lateration,
     "DiffeomorphicMap": unfolding_diffeomorphic_map.flow_forward,
     "SOM": topographic_som.grid_places,
     "GTM": topographic_gtm.posterior_places,
     "PrincipalCurve": topographic_principal_curve.nearest_arc,
     "ElasticMap": topographic_elastic.elastic_places,
-    "PPCA": latent_ppca.expected_places,
     "Autoencoder": neural_autoencoder.code,
-    "ParametricTSNE": neural_parametric_tsne.through_the_network,
     "BackConstrainedGPLVM": latent_back_constrained.g_of_rows,
 }
 
@@ -113,7 +108,6 @@ ROWS_BACK: dict[str, Callable] = {
     "GTM": topographic_gtm.sheet,
     "PrincipalCurve": topographic_principal_curve.on_the_curve,
     "ElasticMap": topographic_elastic.elastic_back,
-    "PPCA": latent_ppca.expected_rows,
     "Autoencoder": neural_autoencoder.decoded,
     "NonlinearPCA": neural_nlpca.curve,
     "BayesianGPLVM": latent_bayesian.expected_rows,
@@ -131,6 +125,6 @@ def oracle_of(method: type, *tables: dict[str, Callable]) -> Any:
         if method.__name__ in table:
             return table[method.__name__]
     raise AssertionError(
-        f"{method.__name__} has no naive out-of-sample oracle; write one in tests/support/oracles "
-        "from the definition of the method, and add it to the table in __init__.py."
+        f"{method.__name__} has no naive out-of-sample oracle; write one in its reference test, "
+        "from the definition of the method, and name it in the WITNESS there."
     )
