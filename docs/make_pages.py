@@ -21,7 +21,7 @@ from docstrings import cell, markdown, sections
 from make_engines_index import INDEX, engines_index
 from make_pictures import call
 from method_pages import abilities, details, method_page, name_of, table
-from trust_pictures import said_of
+from trust_pictures import recorded_sentences
 
 from lowland._base import registry
 from lowland._base.base import Reducer
@@ -215,7 +215,9 @@ def alignment_class(name: str) -> str:
 
 def planted(name: str) -> str:
     """What the program said of a map with a planted error when its picture was drawn."""
-    rows = [("ok" if level == "fine" else level, cell(text)) for level, text in said_of(name)]
+    rows = [
+        ("ok" if level == "fine" else level, cell(text)) for level, text in recorded_sentences(name)
+    ]
     return table(["", "what lowland says"], rows)
 
 

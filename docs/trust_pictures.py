@@ -17,7 +17,7 @@ from lowland import PCA, TSNE, datasets
 from lowland.plot import trust_map
 from lowland.trust import Trust, trust
 
-__all__ = ["FOLDER", "PLANTS", "SENTENCES", "Plant", "are_drawn", "draw", "said_of"]
+__all__ = ["FOLDER", "PLANTS", "SENTENCES", "Plant", "are_drawn", "draw", "recorded_sentences"]
 
 FOLDER = Path(__file__).resolve().parent / "pictures" / "trust"
 SENTENCES = FOLDER / "sentences.json"
@@ -126,7 +126,7 @@ def draw(name: str) -> tuple[Any, list[list[str]]]:
 def beside_null(found: Trust) -> Any:
     """The map, and the map of data without structure to compare it with."""
     from lowland.plot._figure import DARK_GREY, new_figure
-    from lowland.plot._points import frame, point_look
+    from lowland.plot._points import frame, point_style
     from lowland.plot.trust import BESIDE, draw_trust, draw_trust_legend
 
     inches = 4.0
@@ -135,7 +135,7 @@ def beside_null(found: Trust) -> Any:
     assert found.chance is not None
     null = found.chance.null.coordinates
     frame(left, null)
-    left.scatter(*null.T, c=DARK_GREY, **point_look(len(null), inches))  # no color has a meaning
+    left.scatter(*null.T, c=DARK_GREY, **point_style(len(null), inches))  # no color has a meaning
     draw_trust(right, found, (0, 1), inches)
     left.set_title("data without structure", fontsize=10)
     right.set_title("the map", fontsize=10)
@@ -149,6 +149,6 @@ def are_drawn() -> bool:
     return all(path.exists() for path in [SENTENCES, *pictures])
 
 
-def said_of(name: str) -> list[list[str]]:
+def recorded_sentences(name: str) -> list[list[str]]:
     """The level and the text of each sentence, as they were when the picture was drawn."""
     return json.loads(SENTENCES.read_text(encoding="utf-8"))[name]

@@ -33,7 +33,9 @@ def read_images(source: Path | None) -> tuple[np.ndarray, tuple[int, ...]]:
     X = np.load(source, allow_pickle=False)["X"].astype(float)
     side = math.isqrt(X.shape[1])
     if side**2 != X.shape[1]:
-        sys.exit(f"{source}: rows of {X.shape[1]} pixels are no squares; give a folder of images.")
+        sys.exit(
+            f"{source}: rows of {X.shape[1]} pixels are not square images; give a folder of images."
+        )
     return X, (side, side)
 
 

@@ -1,8 +1,8 @@
 """Where can a map of another tool be believed? Two maps of the digits by scikit-learn.
 
-A map is only coordinates. Beside the data, they tell which points lie among strangers, which gaps
-are not in the data and which islands hold two groups. A function that makes the map again tells
-what is stable and what is chance.
+A map is only coordinates. Compared with the data, they show which points are placed among
+dissimilar points, which gaps are not in the data and which islands hold two groups. With a function
+that makes the map again, refits show what is stable and what is chance.
 
     python examples/trust_a_map.py
     python examples/trust_a_map.py --rows 500 --out pictures

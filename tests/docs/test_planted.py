@@ -49,7 +49,9 @@ def test_the_page_shows_every_plant_with_its_sentences_and_small_pictures():
 def test_the_page_quotes_what_the_program_says(name):
     _, found = planted(name)
     told = [[sentence.level, sentence.text] for sentence in found.sentences]
-    assert told == trust_pictures.said_of(name), "run 'python docs/make_pictures.py trust'"
+    assert told == trust_pictures.recorded_sentences(name), (
+        "run 'python docs/make_pictures.py trust'"
+    )
     for _, text in told:
         assert f"| {text} |" in PAGE
 

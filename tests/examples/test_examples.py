@@ -76,7 +76,7 @@ def test_eigen_images_of_a_folder(example, tmp_path):
 
 def test_an_archive_of_no_squares_is_refused(example, tmp_path):
     np.savez(tmp_path / "odd.npz", X=digits().X[:, :60])
-    with pytest.raises(SystemExit, match="60 pixels are no squares"):
+    with pytest.raises(SystemExit, match="60 pixels are not square images"):
         example("eigenfaces", tmp_path / "odd.npz", pictures=FACES)
 
 

@@ -47,7 +47,7 @@ def test_a_perfect_map_a_random_one_and_a_point():
 def test_bad_pairs_are_refused_by_place():
     Y = np.zeros((4, 2))
     for pairs, message in (
-        ([[0, 4]], r"pairs\[0, 1\] = 4 is no row of Y2; expected 0 to 3"),
+        ([[0, 4]], r"pairs\[0, 1\] = 4 is not a row of Y2; expected 0 to 3"),
         ([[-1, 0]], r"pairs\[0, 0\] = -1"),
         ([[0.0, 1.0]], "expected integers"),
         ([0, 1], r"expected \(m, 2\)"),

@@ -15,7 +15,7 @@ from lowland._base.errors import DataError, ParameterError
 from lowland.metrics import Gap
 from lowland.plot import save_figure, trust_map
 from lowland.plot._points import DENSE
-from lowland.plot.trust import CORNERS, NOT_MEASURED, SIDE, square, square_colors
+from lowland.plot.trust import CORNERS, NOT_MEASURED, SIDE, bivariate_cells, bivariate_colors
 from lowland.trust import trust
 from support.cases import each
 
@@ -98,7 +98,7 @@ def color_at(axes, place):
 
 
 def test_the_corners_of_the_square_are_the_colors_of_the_four_kinds():
-    colors = square_colors()
+    colors = bivariate_colors()
     for (missing, strangers), color in CORNERS.items():
         corner = colors[missing * (SIDE - 1), strangers * (SIDE - 1)]
         np.testing.assert_allclose(corner, to_rgb(color))
@@ -110,7 +110,7 @@ def test_the_corners_of_the_square_are_the_colors_of_the_four_kinds():
     [(0.0, 0.0, 0), (1.0, 1.0, 24), (3 / 15, 0.0, 5), (0.0, 9 / 15, 3), (0.19, 0.99, 4)],
 )
 def test_a_point_has_the_cell_of_its_two_shares(missing, strangers, cell):
-    assert square(np.array([missing]), np.array([strangers])).codes.tolist() == [cell]
+    assert bivariate_cells(np.array([missing]), np.array([strangers])).codes.tolist() == [cell]
 
 
 def test_points_have_the_color_of_their_shares_and_unmeasured_ones_are_pale():
@@ -130,7 +130,7 @@ def test_the_square_legend_shows_the_same_colors_with_missing_upward():
     assert (legend.get_xlabel(), legend.get_ylabel()) == ("strangers", "missing")
     (image,) = legend.images
     assert image.origin == "lower"
-    np.testing.assert_allclose(image.get_array(), square_colors())
+    np.testing.assert_allclose(image.get_array(), bivariate_colors())
 
 
 # --- arrows, gaps, islands -----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Checks of what tests of islands are given."""
+"""What the tests of islands share: checks of arguments, rows as points, neighboring islands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checked_islands(
     try:
         codes = np.asarray(islands)
     except ValueError:
-        raise DataError(f"{argument} is no array; give one integer for each row.") from None
+        raise DataError(f"{argument} is not an array; give one integer for each row.") from None
     if codes.ndim != 1 or codes.dtype.kind not in "iub" or len(codes) != (n or len(codes)):
         rows = "row" if n is None else f"of {n} rows"
         raise DataError(

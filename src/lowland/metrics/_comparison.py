@@ -1,4 +1,4 @@
-"""What several measures need and compute once: neighbors, ranks, sums and pairs of distances."""
+"""Intermediate results that measures share: neighbors, ranks, sums and pairs of distances."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ class Comparison:
         self.n = self.work.n
         self.data = options.view_from(X, options.draw(self.n, self.work.neighborhoods()))
         if graph is not None and check_graph(graph, X, metric, metric_params):
-            self.data.know(graph)
+            self.data.take_neighbors(graph)
         self.map = self._view_of_map(Y)
         self.rows = self.data.rows
         self._pair_rows = options.draw(self.n, PAIR_ROWS) if options.automatic else self.rows
@@ -265,7 +265,7 @@ class Comparison:
         if len(self.rows) <= m or not self.options.automatic:
             return self
         other = copy.copy(self)
-        other.rows = self.rows[_some(len(self.rows), m)]
+        other.rows = self.rows[_positions_drawn(len(self.rows), m)]
         other.data, other.map = self.data.among(other.rows), self.map.among(other.rows)
         other._forget()
         return other
@@ -369,7 +369,7 @@ class Comparison:
         """
         rows = np.arange(self.n) if self._pair_rows is None else self._pair_rows
         if self.options.automatic and len(rows) > most:
-            rows = rows[_some(len(rows), most)]
+            rows = rows[_positions_drawn(len(rows), most)]
         m = len(rows)
         if m in self._pairs:
             return self._pairs[m]
@@ -385,7 +385,7 @@ class Comparison:
         return self._pairs[m]
 
 
-def _some(n: int, m: int) -> np.ndarray:
+def _positions_drawn(n: int, m: int) -> np.ndarray:
     """m of the numbers below n, ascending, the same at every call."""
     return np.sort(np.random.default_rng(0).choice(n, m, replace=False))
 

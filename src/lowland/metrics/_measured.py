@@ -1,4 +1,4 @@
-"""Floats with a standard error."""
+"""Floats with a standard error, and the quality table that is made of them."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ from lowland._engines.neighbors.search import PRUNED_COLUMNS, neighbor_graph, ne
 # of its own. The second term grows like the time of a t-SNE map (about 3e-4 n seconds of one
 # core), so that all measures of :func:`lowland.metrics.quality` together stay below a third of it
 # at any size. Where it is known how long the map takes, t seconds, all measures together get 0.9
-# (t / 2 + 1) seconds of one core instead, at most ``MOST_SECONDS``: a fast map is measured fast,
-# and a slow one not more exactly than anybody needs. A measured row is compared with all n rows,
-# so that m rows cost ``m n`` times the cost of one pair:
+# (t / 2 + 1) seconds of one core instead, at most ``MOST_SECONDS``, with which the standard errors
+# are small enough. A measured row is compared with all n rows, so m rows cost ``m n`` times the
+# cost of one pair:
 #
 #     m = min(n, budget(n) / (n c)),    at least ``FEWEST`` rows
 #
@@ -244,7 +244,7 @@ class View:
             other._near = Near(self._near.indices[places], self._near.distances[places])
         return other
 
-    def know(self, graph: NeighborGraph) -> None:
+    def take_neighbors(self, graph: NeighborGraph) -> None:
         """Take over the neighbor lists of a graph of the same rows."""
         self._near = Near(graph.indices[self.rows], graph.distances[self.rows])
 

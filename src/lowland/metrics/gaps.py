@@ -1,4 +1,4 @@
-"""Chains of islands that the data connect, although two of them lie far apart."""
+"""Whether gaps between islands of a map are in the data, and whether an island holds two groups."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def gap_test(
     gaps = []
     with limit_blas(1):
         for one, other in sorted(found):
-            # The numbers of islands are no part of the seed: if a map is turned, islands of equal
+            # The numbers of islands are not part of the seed: if a map is turned, islands of equal
             # size may change numbers, but not what is said of them.
             rng = np.random.default_rng(seed)
             rows = sampled(members[one], members[other], rng)

@@ -1,4 +1,4 @@
-"""Clusters of a map as the eye sees them: hills of its density."""
+"""Islands: clusters of a map as the eye sees them, which are hills of the density of its points."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def _best_jaccard(inside: np.ndarray, other: np.ndarray) -> float | None:
     sizes = np.bincount(other[present])
     common = np.bincount(other[inside & present], minlength=len(sizes))
     index = common / (sizes + size - common)
-    return float(index[1:].max(initial=0.0))  # 0 is no island
+    return float(index[1:].max(initial=0.0))  # 0 stands for points outside of all islands
 
 
 def _judged(island: int, values: np.ndarray, rows: int, shared: float) -> IslandStability:

@@ -1,4 +1,4 @@
-"""Where the data neighbors of a point lie in the map: its home."""
+"""The home of each point: where its neighbors in the data lie in the map."""
 
 from __future__ import annotations
 

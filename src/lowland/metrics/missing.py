@@ -1,4 +1,4 @@
-"""Distances in the data of single pairs of rows."""
+"""Missing neighbors and strangers: which neighbors the place of a point has lost and gained."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _distances(A: Any, B: Any, metric: str) -> np.ndarray:
 
 
 NEIGHBORS = 15  # k: the neighbors that are looked for
-LISTED = 75  # length of the neighbor lists; a neighbor a little farther away is no error
+LISTED = 75  # length of the neighbor lists; a neighbor a little farther away is not an error
 SHARE = 0.01  # of the rows: how far "near" reaches in a large table
 BLOCK_ROWS = 16_384
 # Of a radius: the same distance, rounded in another order, lies within it. More would call rows
@@ -110,7 +110,7 @@ def missing_neighbors(
 
     Notes
     -----
-    Ties are no errors: of rows at equal distances any may be the k nearest, in the data and in the
+    Ties are not errors: of rows at equal distances any may be the k nearest, in the data and in the
     map, and the choice that is best for the map counts. Above 200 000 rows the neighbors in the
     data are found approximately. Lists have 75 neighbors; if K is larger, the radius of the K
     nearest is that of the 75 nearest times (K / 75)^(1/d), d being the dimension of the map, or
@@ -325,11 +325,11 @@ def missing_p_values(missing: np.ndarray, n: int, n_neighbors: int, reach: int) 
     try:
         shares = np.asarray(missing)
     except ValueError:
-        raise DataError("missing is no array; expected one of numbers.") from None
+        raise DataError("missing is not an array; give one share for each row.") from None
     if shares.dtype.kind not in "fiu":
         raise DataError(f"missing has the type {shares.dtype}; expected an array of numbers.")
     if not ((shares >= 0) & (shares <= 1) | np.isnan(shares)).all():
-        raise DataError("missing holds values that are no shares; expected 0 to 1, or NaN.")
+        raise DataError("missing must hold shares from 0 to 1, or NaN.")
     if not Integer(2).allows(n):
         raise ParameterError(f"n={shown(n)} is not allowed; expected an integer >= 2.")
     for name, value in (("n_neighbors", n_neighbors), ("reach", reach)):

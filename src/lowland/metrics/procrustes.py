@@ -1,4 +1,4 @@
-"""``lowland.procrustes``: how alike two maps are, whatever their turn, size and place."""
+"""``lowland.procrustes``: how alike two maps are after rotation, scaling and translation."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def _pairs(given: Any, n1: int, n2: int) -> np.ndarray:
         if wrong.any():
             i = int(wrong.argmax())
             raise DataError(
-                f"pairs[{i}, {column}] = {pairs[i, column]} is no row of Y{column + 1}; expected 0 "
-                f"to {n - 1}."
+                f"pairs[{i}, {column}] = {pairs[i, column]} is not a row of Y{column + 1}; "
+                f"expected 0 to {n - 1}."
             )
     return pairs.astype(np.int64)

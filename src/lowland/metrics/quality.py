@@ -29,7 +29,7 @@ class Maps(NamedTuple):
     others: list[Comparison]  # all on the same rows; each measure takes as many as it can afford
 
 
-class Entry(NamedTuple):
+class MeasureEntry(NamedTuple):
     """One line of the table: how to measure it on all the maps, and what it says."""
 
     name: str
@@ -51,7 +51,7 @@ def quality(
 
     Neighborhoods (trustworthiness, continuity, recall, R_NX), the large-scale layout (Shepard
     correlation, stress at the best scale) and, with labels, how well classes are separated. A
-    number means little by itself, so that the values of a linear and of a random map are given too.
+    number alone means little, so the values of a PCA map and of a random map are given as well.
 
     Parameters
     ----------
@@ -113,40 +113,40 @@ def _maps(compared: Comparison, baselines: list[np.ndarray], k: int) -> Maps:
     )
 
 
-def _entries(compared: Comparison, labels: Any, k: int) -> list[Entry]:
+def _entries(compared: Comparison, labels: Any, k: int) -> list[MeasureEntry]:
     only_neighbors = isinstance(compared.data, GraphView)
     entries = [
-        Entry(
+        MeasureEntry(
             "trustworthiness",
             _each(lambda c: trustworthiness(c, None, k)),
             "higher",
             f"are a point's {k} neighbors in the map also near it in the data? 1 is best",
         ),
-        Entry(
+        MeasureEntry(
             "continuity",
             _each(lambda c: continuity(c, None, k)),
             "higher",
             f"are a point's {k} neighbors in the data also near it in the map? 1 is best",
         ),
-        Entry(
+        MeasureEntry(
             "neighbor_recall",
             _each(lambda c: neighbor_recall(c, None, k)),
             "higher",
             f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map",
         ),
-        Entry(
+        MeasureEntry(
             "rnx_auc",
             lambda maps: rnx_aucs(maps.others),
             "higher",
             "neighbors kept at all sizes, small ones weighted most: 1 is best, 0 is chance",
         ),
-        Entry(
+        MeasureEntry(
             "shepard_correlation",
             lambda maps: [spearman(c, c.pairs(PAIR_ROWS)) for c in maps.others],
             "higher",
             "are rows that are far apart in the data far apart in the map? 1 is best",
         ),
-        Entry(
+        MeasureEntry(
             "scale_normalized_stress",
             lambda maps: [scale_normalized_stress(c) for c in maps.others],
             "lower",
@@ -157,7 +157,7 @@ def _entries(compared: Comparison, labels: Any, k: int) -> list[Entry]:
         entries = [entries[1], entries[2]]
     if labels is not None:
         entries.append(
-            Entry(
+            MeasureEntry(
                 "knn_accuracy",
                 _each(lambda c: knn_accuracy(c, labels, k)),
                 "higher",

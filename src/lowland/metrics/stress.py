@@ -1,4 +1,4 @@
-"""Stress: how much distances in the map differ from distances in the data."""
+"""Stress and related measures: how much distances in the map differ from those in the data."""
 
 from __future__ import annotations
 

@@ -114,10 +114,9 @@ def knn_query(
 
     With ``method="cells"`` each query is compared with the rows of its nearest cells, and
     ``recall_`` of the result is the share of true neighbors found, measured on a sample of the
-    rows. To cut n rows into cells takes as long as about 6 sqrt(n) exact queries. Therefore
-    ``method="auto"`` takes cells where :func:`knn_graph` does, from 200 000 rows on, if there are
-    so many queries; else the answers are exact, and ``recall_`` is None. ``method="exact"`` is
-    always exact.
+    rows. Cutting n rows into cells takes as long as about 6 sqrt(n) exact queries. Therefore
+    ``method="auto"`` uses cells only from 200 000 rows on, and only for more queries than that.
+    Otherwise the answers are exact, and ``recall_`` is None. ``method="exact"`` is always exact.
 
     With ``metric="precomputed"``, ``X`` is the matrix that the graph was made from and ``queries``
     holds the distances of each query to the n rows (m x n).

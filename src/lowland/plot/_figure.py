@@ -115,20 +115,20 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = 150)
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         raise ParameterError(unknown_name("format of a picture", suffix, list(FORMATS)))
-    with quiet(), matplotlib.rc_context(VECTOR):
+    with without_font_warnings(), matplotlib.rc_context(VECTOR):
         figure.savefig(path, dpi=dpi, format=suffix, metadata=METADATA.get(suffix))
 
 
 def png_bytes(figure: Figure, *, dpi: int) -> bytes:
     """The figure as a PNG file in memory."""
     image = io.BytesIO()
-    with quiet():
+    with without_font_warnings():
         figure.savefig(image, dpi=dpi, format="png", metadata=METADATA["png"])
     return image.getvalue()
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def without_font_warnings() -> Iterator[None]:
     """Suppress warnings about characters that the font lacks; they are drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
@@ -136,7 +136,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def clean(text: str, most: int = 80) -> str:
+def one_line(text: str, most: int = 80) -> str:
     """One line of printable characters, shortened."""
     text = " ".join(str(text).split())
     text = "".join(char if char.isprintable() else "\ufffd" for char in text)
@@ -147,18 +147,18 @@ def write_title(figure: Figure, title: str | None) -> None:
     """Write the title above the picture, in several lines if it is long."""
     if title:
         width = int(figure.get_size_inches()[0] * 9)
-        text = GROUPS.sub("\N{NO-BREAK SPACE}", clean(title, most=300))
+        text = GROUPS.sub("\N{NO-BREAK SPACE}", one_line(title, most=300))
         lines = textwrap.wrap(text, width)
         figure.suptitle("\n".join(lines), **TEXT)
 
 
 def name_axes(axes: Axes, x_name: str, y_name: str) -> None:
     """Names of the axes, as text."""
-    axes.set_xlabel(clean(x_name), **TEXT)
-    axes.set_ylabel(clean(y_name), **TEXT)
+    axes.set_xlabel(one_line(x_name), **TEXT)
+    axes.set_ylabel(one_line(y_name), **TEXT)
 
 
-def bare(axes: Axes) -> None:
+def hide_upper_spines(axes: Axes) -> None:
     """Draw only the left and the lower line of the frame, in grey."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[:].set_color("#b0b0b0")

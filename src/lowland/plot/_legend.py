@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland.plot._figure import GREY, OKABE_ITO, TEXT, clean
+from lowland.plot._figure import GREY, OKABE_ITO, TEXT, one_line
 from lowland.plot.colors import Categories, Coloring, Continuum
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def legend_size(coloring: Coloring, label_name: str | None = None) -> tuple[floa
         return 0.3, 0.0
     entries = [coloring.name(code) for code in coloring.present()]
     columns = _columns(len(entries))
-    longest = max(len(name) for name in [*entries, clean(label_name or "", 24)])
+    longest = max(len(name) for name in [*entries, one_line(label_name or "", 24)])
     rows = -(-len(entries) // columns) + bool(label_name)
     return 0.25 + columns * (0.35 + 0.095 * longest), 0.5 + 0.23 * rows
 
@@ -66,7 +66,7 @@ def _write(
     legend = owner.legend(
         handles,
         ["name"] * len(entries),
-        title=clean(title, 24) if title else None,
+        title=one_line(title, 24) if title else None,
         frameon=False,
         ncols=_columns(len(entries)),
         handletextpad=0.2,
@@ -89,7 +89,7 @@ def _color_bar(
     bar = figure.colorbar(
         scale, ax=list(panels), shrink=0.7, aspect=25, extend=coloring.extend(), extendfrac=0.03
     )
-    bar.set_label(clean(label_name or ""), **TEXT)
+    bar.set_label(one_line(label_name or ""), **TEXT)
     bar.outline.set_visible(False)
     return bar.ax
 

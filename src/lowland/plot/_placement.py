@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland.plot._figure import INK, TEXT, quiet
+from lowland.plot._figure import INK, TEXT, without_font_warnings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def write_names(
     if not texts:
         return texts
     figure: Any = axes.figure
-    with quiet():
+    with without_font_warnings():
         figure.draw_without_rendering()  # computes the sizes of the texts and of the frame
         extents = [text.get_window_extent() for text in texts]
     sizes = np.array([[extent.width, extent.height] for extent in extents]) + GAP

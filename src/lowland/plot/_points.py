@@ -166,11 +166,11 @@ def draw_points(
         if remark:
             note(axes, f"{x.size:,} points, shaded by density")
         return
-    look = point_look(x.size, inches)
-    scatter_in_random_order(axes, (x, y), coloring, look)
+    style = point_style(x.size, inches)
+    scatter_in_random_order(axes, (x, y), coloring, style)
 
 
-def point_look(n: int, inches: float) -> dict[str, Any]:
+def point_style(n: int, inches: float) -> dict[str, Any]:
     """Size and opacity of the points: the more points, the smaller and the fainter."""
     smaller = (inches / 5.0) ** 2
     return {
@@ -182,21 +182,21 @@ def point_look(n: int, inches: float) -> dict[str, Any]:
 
 
 def scatter_in_random_order(
-    axes: Any, coordinates: tuple[np.ndarray, ...], coloring: Coloring, look: dict[str, Any]
+    axes: Any, coordinates: tuple[np.ndarray, ...], coloring: Coloring, style: dict[str, Any]
 ) -> None:
     """One call per marker; the order is random, so that the last category does not hide others."""
     order = np.random.default_rng(0).permutation(coordinates[0].size)
     if coloring is None:
-        axes.scatter(*coordinates, c=OKABE_ITO[0], **look)
+        axes.scatter(*coordinates, c=OKABE_ITO[0], **style)
         return
     grey = coloring.missing() if isinstance(coloring, Continuum) else coloring.codes < 0
     for chosen in (order[grey[order]], order[~grey[order]]):  # grey points are drawn first
         if not chosen.size:
             continue
         if isinstance(coloring, Continuum):
-            _scatter_values(axes, coordinates, coloring, chosen, look)
+            _scatter_values(axes, coordinates, coloring, chosen, style)
         else:
-            _scatter_categories(axes, coordinates, coloring, chosen, look)
+            _scatter_categories(axes, coordinates, coloring, chosen, style)
 
 
 def _scatter_values(
@@ -204,11 +204,11 @@ def _scatter_values(
     coordinates: tuple[np.ndarray, ...],
     coloring: Continuum,
     chosen: np.ndarray,
-    look: dict[str, Any],
+    style: dict[str, Any],
 ) -> None:
     points = [x[chosen] for x in coordinates]
     if np.isnan(coloring.values[chosen[0]]):
-        axes.scatter(*points, c=GREY, **look)
+        axes.scatter(*points, c=GREY, **style)
         return
     axes.scatter(
         *points,
@@ -216,7 +216,7 @@ def _scatter_values(
         vmin=coloring.low,
         vmax=coloring.high,
         cmap=coloring.color_map,
-        **look,
+        **style,
     )
 
 
@@ -225,7 +225,7 @@ def _scatter_categories(
     coordinates: tuple[np.ndarray, ...],
     coloring: Categories,
     chosen: np.ndarray,
-    look: dict[str, Any],
+    style: dict[str, Any],
 ) -> None:
     from matplotlib.colors import to_rgba_array
 
@@ -236,4 +236,4 @@ def _scatter_categories(
     for marker in np.unique(of_rows):
         same = of_rows == marker
         points = [x[chosen[same]] for x in coordinates]
-        axes.scatter(*points, c=colors[codes[same] + 2], marker=marker, **look)
+        axes.scatter(*points, c=colors[codes[same] + 2], marker=marker, **style)

@@ -13,9 +13,9 @@ from lowland.plot._figure import (
     PANEL,
     check_map,
     check_vector,
-    clean,
     name_axes,
     new_figure,
+    one_line,
     write_title,
 )
 from lowland.plot._legend import add_legend, legend_size
@@ -127,7 +127,7 @@ def biplot(
     write_title(figure, title)
     outward = tips / np.maximum(np.hypot(*tips.T), np.finfo(float).tiny)[:, None]
     along = np.linspace(0.0, 1.0, 40)[:, None, None] * tips  # names must not cover arrows
-    written = [clean(names[i], 24) for i in strongest]
+    written = [one_line(names[i], 24) for i in strongest]
     write_names(axes, written, tips, outward=outward, avoid=along.reshape(-1, 2))
     return figure
 

@@ -19,7 +19,7 @@ from lowland.plot._figure import (
     OKABE_ITO,
     SEQUENTIAL,
     category_colors,
-    clean,
+    one_line,
 )
 
 MOST_CATEGORIES = len(LONG_PALETTE)
@@ -151,7 +151,7 @@ def robust_limits(finite: np.ndarray) -> tuple[float, float]:
 def _as_numbers(labels: np.ndarray) -> np.ndarray:
     """Objects as floats when all that are present are numbers, else as they are."""
     listed = labels.tolist()
-    if str in set(map(type, listed)):  # the usual case, without a look at each value
+    if str in set(map(type, listed)):  # the usual case, without inspecting each value
         return labels
     kinds = {type(value) for value in listed if not _is_missing(value)}
     if not kinds or not all(issubclass(kind, int | float | np.number) for kind in kinds):
@@ -201,4 +201,4 @@ def _name(value: Any) -> str:
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    return clean(text, most=24) or "(empty)"
+    return one_line(text, most=24) or "(empty)"

@@ -16,14 +16,14 @@ from lowland.plot._figure import (
     PANEL,
     TEXT,
     check_map,
-    clean,
     name_axes,
     new_figure,
     note,
+    one_line,
     write_title,
 )
 from lowland.plot._legend import add_legend, draw_distribution, legend_size
-from lowland.plot._points import draw_points, frame, is_dense, point_look
+from lowland.plot._points import draw_points, frame, is_dense, point_style
 from lowland.plot.colors import Categories, encode_labels
 from lowland.plot.maps import axis_labels, draw_map
 
@@ -104,10 +104,10 @@ def compare_maps(
         else:
             frame(axes, Y)
             draw_points(axes, Y, coloring, TILE, density=density, remark=False)
-        axes.set_title(clean(name, 40), fontsize=10, **TEXT)
+        axes.set_title(one_line(name, 40), fontsize=10, **TEXT)
         if below:
             above = f"{axes.get_xlabel()}\n" if axes.get_xlabel() else ""
-            axes.set_xlabel(above + clean(below, 60), fontsize=8, **TEXT)
+            axes.set_xlabel(above + one_line(below, 60), fontsize=8, **TEXT)
     for unused in panels[len(views) :]:
         unused.set_visible(False)
     if is_dense(n, density):
@@ -272,7 +272,7 @@ def alignment_map(
     sizes = [len(Y) for Y in views]
     Y = np.vstack(views)
     codes = np.repeat(np.arange(len(views)), sizes)
-    coloring = Categories(codes, tuple(clean(str(name), NAME_LENGTH) for name in names))
+    coloring = Categories(codes, tuple(one_line(str(name), NAME_LENGTH) for name in names))
     lines = _lines(correspondence, views)
     figure = draw_map(Y, coloring, title=title, label_name="set", axis_names=axis_names)
     if Y.shape[1] == 2 and 0 < len(lines) <= MOST_LINES:
@@ -306,9 +306,9 @@ def _lines(correspondence: np.ndarray | None, views: list[np.ndarray]) -> np.nda
 def _draw_lines(figure: Figure, lines: np.ndarray) -> None:
     from matplotlib.collections import LineCollection
 
-    look = {"colors": "#777777", "linewidths": 0.5, "alpha": 0.45, "zorder": 0.5}
+    style = {"colors": "#777777", "linewidths": 0.5, "alpha": 0.45, "zorder": 0.5}
     # below the points, whose zorder is 1
-    figure.axes[0].add_collection(LineCollection(list(lines), **look), autolim=False)
+    figure.axes[0].add_collection(LineCollection(list(lines), **style), autolim=False)
 
 
 def _draw_rings(figure: Figure, views: list[np.ndarray], coloring: Categories) -> None:
@@ -318,13 +318,13 @@ def _draw_rings(figure: Figure, views: list[np.ndarray], coloring: Categories) -
     axes = figure.axes[0]
     for points in [each for each in axes.collections if isinstance(each, PathCollection)]:
         points.remove()
-    look = point_look(sum(map(len, views)), PANEL)
+    style = point_style(sum(map(len, views)), PANEL)
     handles = figure.legends[0].legend_handles
     for code, (Y, handle) in enumerate(zip(views, handles, strict=True)):
         color = coloring.color(code)
         if not code:
-            axes.scatter(*Y.T, c=color, **look)
+            axes.scatter(*Y.T, c=color, **style)
             continue
-        ring = {**look, "s": look["s"] * WIDER ** (2 * code), "linewidths": 1.0}
+        ring = {**style, "s": style["s"] * WIDER ** (2 * code), "linewidths": 1.0}
         axes.scatter(*Y.T, facecolors="none", edgecolors=color, **ring)
         handle.set(markerfacecolor="none", markeredgecolor=color, markeredgewidth=1.2, markersize=8)

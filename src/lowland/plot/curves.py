@@ -1,4 +1,4 @@
-"""The loss of an iterative method over its steps."""
+"""Curves: the loss over the steps, variances of components, scores of columns, many dimensions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lowland.plot._figure import (
     INK,
     OKABE_ITO,
     TEXT,
-    bare,
     check_table,
     check_vector,
-    clean,
+    hide_upper_spines,
     name_axes,
     new_figure,
+    one_line,
     write_title,
 )
 
@@ -91,7 +91,7 @@ def loss_plot(
     if held_out is not None:
         _mark_lowest(axes, steps, curves["held out"])
     _choose_scale(axes, np.concatenate(list(curves.values())))
-    bare(axes)
+    hide_upper_spines(axes)
     name_axes(axes, step_name, loss_name)
     if exaggeration_end is not None:
         axes.axvline(exaggeration_end, color=INK, linewidth=0.8, linestyle=":")
@@ -198,7 +198,7 @@ def scree_plot(
     name_axes(each, "component", "% of the variance")
     _together(together, number, np.cumsum(shares), marks)
     for axes in (each, together):
-        bare(axes)
+        hide_upper_spines(axes)
         axes.set_xlim(0.4, shares.size + 0.6)
         axes.xaxis.get_major_locator().set_params(integer=True)
     write_title(figure, title)
@@ -308,7 +308,7 @@ def selection_plot(
     place = np.arange(len(best))
     bars.barh(place, scores[best], color=OKABE_ITO[0], height=0.75)
     bars.set_yticks(place)
-    bars.set_yticklabels([clean(names[i], 28) for i in best], fontsize=8, **TEXT)
+    bars.set_yticklabels([one_line(names[i], 28) for i in best], fontsize=8, **TEXT)
     bars.set_ylim(len(best) - 0.4, -0.6)  # the best on top
     bars.tick_params(axis="y", length=0)
     name_axes(bars, score_name, "")
@@ -320,9 +320,9 @@ def selection_plot(
         above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(curves)}
         legend = lines.legend(frameon=False, fontsize=9, **above)
         for text, name in zip(legend.get_texts(), curves, strict=True):
-            text.set(text=clean(str(name), 40), **TEXT)
+            text.set(text=one_line(str(name), 40), **TEXT)
     for axes in (bars, lines):
-        bare(axes)
+        hide_upper_spines(axes)
     write_title(figure, title)
     return figure
 
@@ -407,7 +407,7 @@ def curse(X: Any = None, *, title: str | None = None, random_state: int = 0) -> 
     _draw_spheres(spheres)
     _draw_distances(distances, tables)
     for axes in (edges, spheres, distances):
-        bare(axes)
+        hide_upper_spines(axes)
     write_title(figure, title)
     return figure
 

@@ -1,4 +1,4 @@
-"""Pictures of what a method with an inverse makes of places in its map."""
+"""The inverse of a method in pictures: rows decoded from places in the map, reconstructions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lowland.plot._figure import (
     INK,
     TEXT,
     check_table,
-    clean,
     name_axes,
     new_figure,
     note,
+    one_line,
     write_title,
 )
 from lowland.plot._legend import add_legend, legend_size
-from lowland.plot._points import point_look, scatter_in_random_order
+from lowland.plot._points import point_style, scatter_in_random_order
 from lowland.plot.colors import Coloring, Continuum, encode_labels, of_rows
 from lowland.plot.grids import value_colors
 from lowland.plot.maps import axis_labels
@@ -109,7 +109,7 @@ def decoded_images(
     label_name: str | None = None,
     axis_names: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw what a method makes of places in its map: an image at each place.
+    """Draw the images that the inverse of a method gives for places in its map, each at its place.
 
     The rows of the map are faint points behind the images. The frame of an image has the color of
     the row nearest to its place. All images have one scale of brightness.
@@ -235,8 +235,8 @@ def _draw_rows(axes: Axes, rows: np.ndarray, coloring: Coloring) -> None:
     chosen = np.arange(len(rows))
     if len(rows) > MOST_POINTS:
         chosen = np.random.default_rng(0).choice(len(rows), MOST_POINTS, replace=False)
-    look = point_look(len(chosen), LONGEST)
-    faint = {**look, "alpha": FAINT * look["alpha"]}
+    style = point_style(len(chosen), LONGEST)
+    faint = {**style, "alpha": FAINT * style["alpha"]}
     x, y = rows[chosen].T
     scatter_in_random_order(axes, (x, y), of_rows(coloring, chosen), faint)
 
@@ -409,7 +409,7 @@ def _texts(given: Sequence[str] | None, what: str, n: int) -> list[str]:
         return [""] * n
     if len(given) != n:
         raise DataError(f"{what} has {len(given)} entries, but there are {n} images.")
-    return [clean(str(text), LONGEST_NAME) for text in given]
+    return [one_line(str(text), LONGEST_NAME) for text in given]
 
 
 # A regular grid of places over a map.

@@ -1,4 +1,4 @@
-"""Pictures of grids and curves: on their own plane, and through the data."""
+"""Pictures of a self-organizing map and of other grids: cells, component planes, U-matrix, hits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lowland.plot._figure import (
     TEXT,
     check_table,
     check_vector,
-    clean,
     new_figure,
     note,
+    one_line,
     write_title,
 )
 from lowland.plot._legend import add_legend, legend_size
@@ -294,7 +294,7 @@ def _arranged(n: int, width: float, height: float) -> tuple[int, int]:
 
 def _draw_plane(axes: Axes, cells: Cells, values: np.ndarray, name: str) -> None:
     frame_cells(axes, cells, cells.panel(PLANE))
-    axes.set_title(clean(name, 24), fontsize=9, pad=11, **TEXT)
+    axes.set_title(one_line(name, 24), fontsize=9, pad=11, **TEXT)
     finite = values[np.isfinite(values)]
     if not finite.size:
         draw_cells(axes, cells, GREY)
@@ -351,7 +351,7 @@ def _common_bar(figure: Figure, panels: list[Axes], height: float) -> None:
 
 def _remark(figure: Figure, left_out: list[str]) -> None:
     """Which columns are not shown, below the picture."""
-    named = ", ".join(clean(name, 24) for name in left_out[:NAMED])
+    named = ", ".join(one_line(name, 24) for name in left_out[:NAMED])
     more = f" and {len(left_out) - NAMED} more" if len(left_out) > NAMED else ""
     text = f"Not shown, because they vary less: {named}{more}"
     lines = textwrap.wrap(text, int(figure.get_size_inches()[0] * 16))

@@ -1,4 +1,4 @@
-"""Components of images as images (eigen-images, Sirovich & Kirby 1987), and reconstructions."""
+"""Eigen-images (Sirovich & Kirby 1987), reconstructions, recognition; maps on a torus as tiles."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from lowland.plot._figure import (
     TEXT,
     check_table,
     check_vector,
-    clean,
     name_axes,
     new_figure,
+    one_line,
     write_title,
 )
 from lowland.plot._legend import add_legend, legend_size
-from lowland.plot._points import point_look, scatter_in_random_order
+from lowland.plot._points import point_style, scatter_in_random_order
 from lowland.plot.colors import encode_labels, of_rows
 from lowland.plot.decoding import check_shape
 from lowland.plot.maps import axis_labels, write_row_names
@@ -151,7 +151,7 @@ def reconstruction_strip(
     names = ["original", *map(str, sizes[:-1]), f"all {sizes[-1]}"]
     scores = (X - mean) @ components.T
     figure = new_figure(TILE * len(names) + 0.2, _height(len(X), shape, title))
-    close_up(figure)
+    tighten(figure)
     grid = figure.subplots(len(X), len(names), squeeze=False)
     for row, (original, own) in enumerate(zip(X, scores, strict=True)):
         rebuilt = [mean + own[:k] @ components[:k] for k in sizes]
@@ -181,14 +181,14 @@ def _tiles(n: int, title: str | None) -> tuple[Figure, list[Axes]]:
     rows = -(-n // columns)
     figure = new_figure(TILE * columns + 0.2, (TILE + 0.25) * rows + 0.2 + 0.3 * bool(title))
     tiles = list(figure.subplots(rows, columns, squeeze=False).ravel())
-    close_up(figure)
+    tighten(figure)
     for unused in tiles[n:]:
         unused.set_axis_off()
     write_title(figure, title)
     return figure, tiles
 
 
-def close_up(figure: Figure) -> None:
+def tighten(figure: Figure) -> None:
     """Leave little room between images."""
     engine: Any = figure.get_layout_engine()
     if engine is not None:
@@ -284,7 +284,7 @@ def recognition_strip(
     nearest = knn_query((known - mean) @ components.T, scores, 1).indices[:, 0]
     tall = TILE * shape[0] / shape[1]
     figure = new_figure(TILE * len(X) + 0.4, (tall + 0.25) * len(ROWS) + 0.3 * bool(title))
-    close_up(figure)
+    tighten(figure)
     grid = figure.subplots(len(ROWS), len(X), squeeze=False)
     for column in range(len(X)):
         own, found = names[column], known_names[nearest[column]]
@@ -315,7 +315,7 @@ def _names(labels: Any, n: int, name: str) -> list[str]:
     labels = list(labels)
     if len(labels) != n:
         raise DataError(f"{name}: there are {len(labels)} labels for {n} pictures.")
-    return ["nobody" if _is_missing(label) else clean(str(label), 16) for label in labels]
+    return ["nobody" if _is_missing(label) else one_line(str(label), 16) for label in labels]
 
 
 def _is_missing(label: Any) -> bool:
@@ -397,12 +397,12 @@ def tiled_map(
     axes.set_ylim(-margin * sides[1], (1 + margin) * sides[1])
     axes.spines[:].set_color("#d0d0d0")
     Y = np.mod(Y, sides)
-    look = point_look(len(Y), PANEL / (1 + 2 * margin))
+    style = point_style(len(Y), PANEL / (1 + 2 * margin))
     places, rows = _copies(Y, sides, margin)
     if rows.size:
-        faded = {**look, "alpha": FADED * look["alpha"]}
+        faded = {**style, "alpha": FADED * style["alpha"]}
         scatter_in_random_order(axes, tuple(places.T), of_rows(coloring, rows), faded)
-    scatter_in_random_order(axes, tuple(Y.T), coloring, look)
+    scatter_in_random_order(axes, tuple(Y.T), coloring, style)
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) * sides
     axes.plot(*corners.T, color=INK, linewidth=0.8)
     name_axes(axes, *axis_labels(axis_names, 2))

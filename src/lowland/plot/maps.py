@@ -1,4 +1,4 @@
-"""The map: one point per row, colored by a label."""
+"""The map: one point per row, colored by a label, in one, two or three dimensions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from lowland._base.errors import DataError
 from lowland.plot._figure import (
     PANEL,
     TEXT,
-    bare,
     check_map,
-    clean,
+    hide_upper_spines,
     name_axes,
     new_figure,
     note,
+    one_line,
     write_title,
 )
 from lowland.plot._legend import add_legend, draw_distribution, legend_size
 from lowland.plot._placement import write_names
-from lowland.plot._points import DENSE, draw_points, frame, point_look, scatter_in_random_order
+from lowland.plot._points import DENSE, draw_points, frame, point_style, scatter_in_random_order
 from lowland.plot.colors import Categories, Coloring, Continuum, encode_labels
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def draw_strip(
     draw_distribution(above, x, coloring, filled=True)
     above.set(xticks=[], yticks=[])
     name_axes(above, "", "share")
-    bare(above)
+    hide_upper_spines(above)
     return [axes, above]
 
 
@@ -238,7 +238,7 @@ def write_row_names(axes: Axes, names: Sequence[str], Y: np.ndarray) -> None:
     if len(names) != len(Y):
         raise DataError(f"names has {len(names)} entries, but the map has {len(Y)} rows.")
     if Y.shape[1] == 2:
-        written = [clean(str(name), NAME_LENGTH) for name in names]
+        written = [one_line(str(name), NAME_LENGTH) for name in names]
         write_names(axes, written, Y, size=8.0, beside=POINT)
 
 
@@ -349,7 +349,7 @@ def scatter_map_3d(
         axes,
         tuple(Y[drawn, :3].T),
         _of_rows(coloring, drawn),
-        _look(drawn.size),
+        _style_3d(drawn.size),
     )
     if drawn.size < len(Y):
         note(axes, f"{drawn.size:,} of {len(Y):,} points")
@@ -364,10 +364,10 @@ def _sample(n: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(n, DENSE, replace=False))
 
 
-def _look(n: int) -> dict[str, Any]:
-    look = point_look(n, SIZE)
+def _style_3d(n: int) -> dict[str, Any]:
+    style = point_style(n, SIZE)
     # With depth shading, the far ones of many points would not be visible at all.
-    return {**look, "alpha": max(look["alpha"], 0.4), "depthshade": n <= 20_000}
+    return {**style, "alpha": max(style["alpha"], 0.4), "depthshade": n <= 20_000}
 
 
 def _of_rows(coloring: Coloring, rows: np.ndarray) -> Coloring:
@@ -387,7 +387,7 @@ def _frame(axes: Any, Y: np.ndarray, names: list[str]) -> None:
     for k, axis in enumerate("xyz"):
         getattr(axes, f"set_{axis}lim")(middle[k] - 0.52 * width[k], middle[k] + 0.52 * width[k])
         getattr(axes, f"set_{axis}ticks")([])
-        getattr(axes, f"set_{axis}label")(clean(names[k]), labelpad=-6, **TEXT)
+        getattr(axes, f"set_{axis}label")(one_line(names[k]), labelpad=-6, **TEXT)
         getattr(axes, f"{axis}axis").pane.set(facecolor="#f6f6f6", edgecolor="#d0d0d0")
     aspect = width / width.max()
     # matplotlib enlarges flat boxes until their names are outside of the picture.

@@ -1,4 +1,4 @@
-"""R_NX curves: how well maps keep neighborhoods of every size."""
+"""The quality of a map: R_NX curves, the Shepard diagram, distortion, cost of approximations."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lowland.plot._figure import (
     INK,
     OKABE_ITO,
     TEXT,
-    bare,
     category_colors,
     check_map,
     check_vector,
-    clean,
+    hide_upper_spines,
     name_axes,
     new_figure,
+    one_line,
     write_title,
 )
 from lowland.plot.colors import continuum, robust_limits
@@ -75,7 +75,7 @@ def rnx_plot(
     palette = category_colors(min(len(checked), 10))
     for i, (name, curve) in enumerate(checked.items()):
         color, line = palette[i % 10], LINES[i // 10 % len(LINES)]
-        shown = _few_of(curve.size)
+        shown = _drawn_positions(curve.size)
         axes.plot(shown + 1, curve[shown], linewidth=1.6, color=color, linestyle=line)
         if errors is not None and name in errors:
             error = check_vector(errors[name], f"the errors of {name!r}", curve.size)[shown]
@@ -87,7 +87,7 @@ def rnx_plot(
     highest = max(float(curve.max()) for curve in checked.values())
     axes.set_ylim(min(0.0, 1.05 * lowest), min(1.0, 1.08 * max(highest, 0.1)))
     axes.set_xlim(1, max(2, *(curve.size for curve in checked.values())))
-    bare(axes)
+    hide_upper_spines(axes)
     name_axes(axes, "size K of the neighborhood", "R_NX(K)")
     _legend(axes, list(checked), areas)
     write_title(figure, title)
@@ -99,7 +99,7 @@ def _area(curve: np.ndarray) -> float:
     return float((curve * weights).sum() / weights.sum())
 
 
-def _few_of(n: int) -> np.ndarray:
+def _drawn_positions(n: int) -> np.ndarray:
     """Positions that are dense enough for a logarithmic scale: all at first, then fewer."""
     steps = np.unique(np.round(np.geomspace(1, n, MOST_POINTS)).astype(np.int64))
     return (steps if n > MOST_POINTS else np.arange(1, n + 1)) - 1
@@ -117,7 +117,7 @@ def _legend(axes: Axes, names: list[str], areas: dict[str, float]) -> None:
         frameon=False,
     )
     for text, i in zip(legend.get_texts(), ranked, strict=True):
-        text.set(text=f"{clean(names[i], 24)} ({areas[names[i]]:.2f})", **TEXT)
+        text.set(text=f"{one_line(names[i], 24)} ({areas[names[i]]:.2f})", **TEXT)
 
 
 # The Shepard diagram: distances in the map against distances in the data.
@@ -175,7 +175,7 @@ def shepard_plot(
         axes.plot(data[order], fit[order], color=OKABE_ITO[3], linewidth=1.5, label="monotone fit")
         axes.legend(loc="upper left", frameon=False)
     axes.set(xlim=box[0], ylim=box[1])
-    bare(axes)
+    hide_upper_spines(axes)
     name_axes(axes, "distance in the data", "distance in the map")
     write_title(figure, title)
     return figure
@@ -307,7 +307,7 @@ def opening_angle_plot(
         axes.plot(angles[order], values[order], "o-", color=OKABE_ITO[color], markersize=4)
         axes.axvline(usual, color="#b0b0b0", linewidth=0.8, linestyle=":", zorder=0)
         axes.set_ylim(0, 1.08 * (float(values.max()) or 1.0))
-        bare(axes)
+        hide_upper_spines(axes)
     if exact_seconds is not None:
         exact, top = 1e3 * float(exact_seconds), left.get_ylim()[1]
         drawn = exact <= 3 * top  # a line far above would press the curve to the bottom

@@ -1,4 +1,4 @@
-"""Where a map can be believed, in one picture."""
+"""Where a map can be believed, in one picture: points, arrows to their homes, gaps, islands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lowland.plot._figure import (
     new_figure,
     write_title,
 )
-from lowland.plot._points import draw_points, frame, point_look, scatter_in_random_order
+from lowland.plot._points import draw_points, frame, point_style, scatter_in_random_order
 from lowland.plot.colors import MISSING, Categories, of_rows
 from lowland.plot.maps import axis_labels
 
@@ -38,7 +38,7 @@ NOT_MEASURED = "#e9e9e9"  # paler than the first corner, from which it must diff
 SLACK = 1e-9  # 3 of 15, as a number, may be less than one fifth
 
 
-def square_colors() -> np.ndarray:
+def bivariate_colors() -> np.ndarray:
     """RGB of all cells, (SIDE, SIDE, 3), by missing and strangers: bilinear between the corners."""
     from matplotlib.colors import to_rgb
 
@@ -52,7 +52,7 @@ def square_colors() -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Square(Categories):
+class BivariateCells(Categories):
     """``codes[i]`` is the cell of row i, SIDE * (row of missing) + (column of strangers)."""
 
     def marker(self, code: int) -> str:
@@ -63,11 +63,11 @@ class Square(Categories):
         """Colors of the codes -2 (not measured), -1, 0, 1, ..."""
         from matplotlib.colors import to_hex
 
-        cells = square_colors().reshape(-1, 3)
+        cells = bivariate_colors().reshape(-1, 3)
         return (NOT_MEASURED, DARK_GREY, *(to_hex(color) for color in cells))
 
 
-def square(missing: np.ndarray, strangers: np.ndarray) -> Square:
+def bivariate_cells(missing: np.ndarray, strangers: np.ndarray) -> BivariateCells:
     """The cell of each point; NaN is not measured."""
     known = np.isfinite(missing) & np.isfinite(strangers)
     steps = [
@@ -75,12 +75,12 @@ def square(missing: np.ndarray, strangers: np.ndarray) -> Square:
         for share in (missing, strangers)
     ]
     names = tuple(f"{up} {across}" for up in range(SIDE) for across in range(SIDE))
-    return Square(np.where(known, SIDE * steps[0] + steps[1], MISSING), names)
+    return BivariateCells(np.where(known, SIDE * steps[0] + steps[1], MISSING), names)
 
 
-def draw_square(axes: Axes) -> None:
-    """The color scale: a square of cells with its two axes."""
-    cells = square_colors()
+def draw_bivariate_scale(axes: Axes) -> None:
+    """The color scale: a grid of cells with its two axes."""
+    cells = bivariate_colors()
     axes.imshow(cells, origin="lower", extent=(0, 1, 0, 1), interpolation="nearest", aspect="auto")
     ends: dict[str, Any] = {"fontsize": 7, "color": INK}
     axes.set_xticks([0, 1], ["0", "100 %"], **ends)
@@ -201,13 +201,13 @@ def draw_trust(
     frame(axes, Y, equal=len(view) == 2)
     if len(view) == 1:
         axes.set_ylim(-0.5, 1.25 if any(gap.verdict in LINES for gap in trust.gaps) else 0.8)
-    coloring = square(trust.points.missing, trust.points.strangers)
+    coloring = bivariate_cells(trust.points.missing, trust.points.strangers)
     draw_points(axes, Y, coloring, inches, density=density)
     worst = trust.worst(arrows)
     _draw_arrows(axes, Y[worst], home[worst])
     # Once more: lines must not cover the points that they speak of.
-    look = {**point_look(len(Y), inches), "alpha": 1.0, "zorder": 3.5}
-    scatter_in_random_order(axes, tuple(Y[worst].T), of_rows(coloring, worst), look)
+    style = {**point_style(len(Y), inches), "alpha": 1.0, "zorder": 3.5}
+    scatter_in_random_order(axes, tuple(Y[worst].T), of_rows(coloring, worst), style)
     _draw_gaps(axes, trust, centers, curved=len(view) == 1)
     _draw_islands(axes, trust, Y, centers, inches)
 
@@ -270,7 +270,7 @@ def _draw_islands(
     from matplotlib.transforms import ScaledTranslation
 
     radius = 5.0 if len(trust.islands) > MANY_ISLANDS else 7.0
-    look = {"facecolors": (1.0, 1.0, 1.0, 0.8), "edgecolors": INK, "linewidths": 1.0, "zorder": 4}
+    style = {"facecolors": (1.0, 1.0, 1.0, 0.8), "edgecolors": INK, "linewidths": 1.0, "zorder": 4}
     per_unit = 72 * inches / np.ptp(axes.get_xlim())
     figure: Any = axes.figure
     above = axes.transData + ScaledTranslation(0, (radius + 4) / 72, figure.dpi_scale_trans)
@@ -279,7 +279,7 @@ def _draw_islands(
         covered = away.size > 0 and np.median(away) * per_unit < radius
         place = above if covered else axes.transData
         for wider in (3.0, 0.0) if _is_double(island) else (0.0,):
-            axes.scatter(*center, s=(2 * (radius + wider)) ** 2, transform=place, **look)
+            axes.scatter(*center, s=(2 * (radius + wider)) ** 2, transform=place, **style)
         text = {"fontsize": radius + 0.5, "zorder": 5, "transform": place, **NUMBER}
         axes.text(*center, str(island.number), **text)
 
@@ -294,7 +294,7 @@ def draw_trust_legend(
 
     axes.set_axis_off()
     tall = SCALE / height
-    draw_square(axes.inset_axes((0.3, 1 - tall, SCALE / width, tall)))
+    draw_bivariate_scale(axes.inset_axes((0.3, 1 - tall, SCALE / width, tall)))
     entries: list[tuple[Any, str]] = []
     if len(trust.worst(arrows)):
         entries.append((FancyArrowPatch((0, 0), (1, 0), **ARROW), "to its neighbors"))

@@ -106,7 +106,7 @@ class Code(NamedTuple):
 
     column: str | None
     text: str
-    number: float | None  # None if the text is no finite number
+    number: float | None  # None if the text is not a finite number
 
     def applies(self, column: str) -> bool:
         """Whether it means the values of this column."""

@@ -55,7 +55,7 @@ def _dominance(kind: str, name: str, share: float) -> str:
         return f"{text} If it is an error or an outlier, make the map without it."
     return (
         f"{text} If the units of the columns differ, scale them (--scale standard, "
-        "scale='standard'); if it is no measurement, leave it out (--drop, drop=)."
+        "scale='standard'); if it is not a measurement, leave it out (--drop, drop=)."
     )
 
 
@@ -99,15 +99,15 @@ def about_alignment(alignment: Alignment | None, low: float) -> Iterator[tuple[s
         yield (
             "no known pairs",
             True,
-            "No rows are known to be the same object, so nothing tells whether the tables lie on "
-            "one another rightly. If some are known, give them (--match, --same-order).",
+            "No rows are known to be the same object, so the alignment of the tables cannot be "
+            "checked. If some pairs are known, give them (--match, --same-order).",
         )
     elif alignment["held_out"] is None:
         yield (
             "not tried on held-out pairs",
             False,
-            "No pairs were held out. Partners lie near each other because the method was told so; "
-            "how well it would find partners that nobody knows was not tried.",
+            "No pairs were held out. Partners lie near each other because the method was given "
+            "them; how well it finds unknown partners was not measured.",
         )
     else:
         yield from _about_held_out(alignment["held_out"])
@@ -176,14 +176,14 @@ def advise(summary: Summary) -> list[Advice]:
     return sorted(found, key=lambda advice: not advice.serious)
 
 
-Found = Iterator[tuple[str, bool, str]]
+Cautions = Iterator[tuple[str, bool, str]]
 
 
-def _trust(entry: Map, n: int) -> Found:
+def _trust(entry: Map, n: int) -> Cautions:
     yield from about_trust(entry.get("trust"))
 
 
-def _stopped(entry: Map, n: int) -> Found:
+def _stopped(entry: Map, n: int) -> Cautions:
     if entry["stopped_early"]:
         yield (
             "stopped early",
@@ -193,13 +193,13 @@ def _stopped(entry: Map, n: int) -> Found:
         )
 
 
-def _collapsed(entry: Map, n: int) -> Found:
+def _collapsed(entry: Map, n: int) -> Cautions:
     Y = np.asarray(entry["coordinates"])
     if n > 1 and (Y[0] == Y).all():
         yield "collapsed", True, "All points have the same position: the map shows nothing."
 
 
-def _low_quality(entry: Map, n: int) -> Found:
+def _low_quality(entry: Map, n: int) -> Cautions:
     trust, continuity = _value(entry, "trustworthiness"), _value(entry, "continuity")
     if trust is not None and trust < LOW:
         yield (
@@ -217,7 +217,7 @@ def _low_quality(entry: Map, n: int) -> Found:
         )
 
 
-def _worse_than_pca(entry: Map, n: int) -> Found:
+def _worse_than_pca(entry: Map, n: int) -> Cautions:
     if entry["name"] == "pca":
         return
     worse = [
@@ -240,7 +240,7 @@ def _worse_than_pca(entry: Map, n: int) -> Found:
         )
 
 
-def _perplexity(entry: Map, n: int) -> Found:
+def _perplexity(entry: Map, n: int) -> Cautions:
     given = entry["facts"].get("perplexity", entry["parameters"].get("perplexity"))
     if given is None:
         return
@@ -261,7 +261,7 @@ def _perplexity(entry: Map, n: int) -> Found:
         )
 
 
-def _disconnected(entry: Map, n: int) -> Found:
+def _disconnected(entry: Map, n: int) -> Cautions:
     components = entry["facts"].get("n_connected_components")
     if components is not None and components > 1:
         yield (
@@ -272,7 +272,7 @@ def _disconnected(entry: Map, n: int) -> Found:
         )
 
 
-def _violated(entry: Map, n: int) -> Found:
+def _violated(entry: Map, n: int) -> Cautions:
     worst = entry["facts"].get("violation_max")
     if worst is not None and worst > LARGE_VIOLATION:
         yield (
@@ -283,7 +283,7 @@ def _violated(entry: Map, n: int) -> Found:
         )
 
 
-def _folded(entry: Map, n: int) -> Found:
+def _folded(entry: Map, n: int) -> Cautions:
     error = _fact(entry, "topographic_error")
     if error is not None and error > SOMEWHAT_FOLDED:
         yield (
@@ -295,7 +295,7 @@ def _folded(entry: Map, n: int) -> Found:
         )
 
 
-def _empty_units(entry: Map, n: int) -> Found:
+def _empty_units(entry: Map, n: int) -> Cautions:
     units, empty = _fact(entry, "units"), _fact(entry, "empty_units")
     if units is not None and empty is not None and empty > units / 2:
         yield (
@@ -306,7 +306,7 @@ def _empty_units(entry: Map, n: int) -> Found:
         )
 
 
-def _little_variance(entry: Map, n: int) -> Found:
+def _little_variance(entry: Map, n: int) -> Cautions:
     shares = entry["facts"].get("explained_variance_ratio")
     if shares is None:
         return
@@ -321,7 +321,7 @@ def _little_variance(entry: Map, n: int) -> Found:
         )
 
 
-def _still_falling(entry: Map, n: int) -> Found:
+def _still_falling(entry: Map, n: int) -> Cautions:
     history = entry["loss_history"]
     if history is None or len(history) < 2 or entry["stopped_early"]:
         return
@@ -335,7 +335,7 @@ def _still_falling(entry: Map, n: int) -> Found:
         )
 
 
-def _sampled(entry: Map, n: int) -> Found:
+def _sampled(entry: Map, n: int) -> Cautions:
     sizes = sorted({measure["sample_size"] for measure in entry["quality"].values()} - {0, n})
     if sizes:
         yield (
@@ -346,7 +346,7 @@ def _sampled(entry: Map, n: int) -> Found:
         )
 
 
-def _more_dimensions(entry: Map, n: int) -> Found:
+def _more_dimensions(entry: Map, n: int) -> Cautions:
     d = np.asarray(entry["coordinates"]).shape[1]
     if d > SHOWN_DIMENSIONS:
         yield (

@@ -94,24 +94,24 @@ class AlignedSet(TypedDict):
     quality: Mapping[str, Measure]  # of its part of the map
 
 
-class Found(TypedDict):
+class PartnerScores(TypedDict):
     """How near the partners of some rows are in a map."""
 
     nearest: float  # share of rows whose nearest row of the other set is the partner
     rank: float  # mean share of the rows of the other set that are nearer than the partner
 
 
-class HeldOut(Found):
-    """Pairs that a trial fit did not know, found in its map."""
+class HeldOut(PartnerScores):
+    """Pairs that a trial fit was not given, and how well its map finds them."""
 
     objects: int
     share: float
-    chance: Found
-    pca_procrustes: Found | None
+    chance: PartnerScores
+    pca_procrustes: PartnerScores | None
 
 
 class Alignment(TypedDict):
-    """What is known about several sets in one map."""
+    """Measures of several sets in one map."""
 
     sets: Sequence[AlignedSet]
     how: str  # rows were matched, in words
@@ -121,7 +121,7 @@ class Alignment(TypedDict):
 
 
 class Streamed(TypedDict):
-    """How the rows of a table larger than memory were gone through; the page shows a sample."""
+    """How a table larger than memory was processed; the page shows a sample."""
 
     engine: str  # "stream" or "dask"
     rows: int  # read and placed

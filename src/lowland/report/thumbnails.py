@@ -123,7 +123,7 @@ class _Sheets:
         }
 
     def encoded(self, some: np.ndarray) -> bytes:
-        """One sheet; cells are filled up by their last pixels, which JPEG likes best."""
+        """One sheet; cells are filled up by their last pixels, which suits JPEG."""
         from PIL import Image
 
         small = shrunk(self.pixels[some])

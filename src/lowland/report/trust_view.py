@@ -1,4 +1,4 @@
-"""What is known about the trust of a map, in words and numbers for the templates."""
+"""The verdict on a map and its evidence, in words and numbers for the templates."""
 
 from __future__ import annotations
 
@@ -377,7 +377,7 @@ def _merged(island: Island) -> dict[str, Any]:
 
 def _contrast(contrast: Contrast) -> list[dict[str, str]]:
     """What was measured; nothing for what was not."""
-    said = (
+    lines = (
         (
             "Separation of the islands in the data",
             contrast.silhouette,
@@ -396,7 +396,7 @@ def _contrast(contrast: Contrast) -> list[dict[str, str]]:
     )
     return [
         {"name": name, "value": f"{value:.2f}", "meaning": meaning}
-        for name, value, meaning in said
+        for name, value, meaning in lines
         if math.isfinite(value)
     ]
 

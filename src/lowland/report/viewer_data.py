@@ -1,7 +1,7 @@
 """What the viewer of the page can show beyond the points: values, neighbors, pictures, names.
 
-Each part has a budget, so that a page of any table stays a file that a browser opens. What was left
-out is said on the page (:func:`viewer_notes`).
+Each part has a budget, so that the page of any table is small enough for a browser. The page states
+what was left out (:func:`viewer_notes`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lowland.report.payload import (
 from lowland.report.summary import Summary, Values
 from lowland.report.thumbnails import pack_images
 
-# The numbers of a table, whatever holds them: an array, a data frame or a sparse matrix.
+# The numbers of a table in an array, a data frame or a sparse matrix.
 #
 # Only the rows and columns that are asked for are copied, so that a table of any size can stand
 # in a summary. Infinite values count as missing.
@@ -312,7 +312,7 @@ def _add_numbers(
 
 
 def _category_name(label: str, text: str) -> str:
-    """A number or a truth value tells nothing without the name of its label."""
+    """A number or a truth value means nothing without the name of its label."""
     try:
         float(text)
     except ValueError:
@@ -397,7 +397,7 @@ def _shown(values: Any, rows: np.ndarray) -> Any:
 def pack_neighbors(summary: Summary, rows: np.ndarray) -> dict[str, Any] | None:
     """For each shown point the shown ones among its nearest rows in the data.
 
-    A place holds the rank: the neighbor at place 0 is the nearest. The largest code is none.
+    A place holds the rank: the neighbor at place 0 is the nearest. The largest code: no rank.
     """
     given = summary.get("neighbors")
     if given is None or len(rows) > MOST_NEIGHBOR_POINTS:

@@ -157,7 +157,7 @@ class StateCounts(NamedTuple):
     with_columns: np.ndarray
 
 
-class Facts(NamedTuple):
+class TableFacts(NamedTuple):
     """Sums of differences from the first row, ranges, and what the target holds."""
 
     total: np.ndarray
@@ -191,8 +191,8 @@ def state_counts(rows: Rows, cut: float, kind: str, run: FitContext) -> StateCou
     start = rows.without_names().take(np.arange(1))
     first = start.X[0].astype(np.float64)
     first_target = float(start.y[0]) if holds_numbers(start.y) else 0.0
-    look = Look(first, first_target, kind)
-    facts = rows.total(look, look.merged, run.monitor, "means")
+    block_facts = BlockFacts(first, first_target, kind)
+    facts = rows.total(block_facts, block_facts.merged, run.monitor, "means")
     check_magnitude(float(np.maximum(-facts.low, facts.high).max()), "MRMR", "value")
     classes = _classes(facts, kind, n)
     require_memory(
@@ -211,7 +211,7 @@ def state_counts(rows: Rows, cut: float, kind: str, run: FitContext) -> StateCou
     return StateCounts(facts.low == facts.high, *found)
 
 
-def _classes(facts: Facts, kind: str, n: int) -> np.ndarray | None:
+def _classes(facts: TableFacts, kind: str, n: int) -> np.ndarray | None:
     """The classes of the target; None if it holds numbers, as in ``_targets.holds_classes``."""
     values = facts.values
     if kind == "numbers" or (kind == "auto" and not facts.is_whole):
@@ -228,13 +228,13 @@ def _classes(facts: Facts, kind: str, n: int) -> np.ndarray | None:
     return values
 
 
-class Look:
+class BlockFacts:
     """The facts of one block."""
 
     def __init__(self, first: np.ndarray, first_target: float, kind: str) -> None:
         self.first, self.first_target, self.kind = first, first_target, kind
 
-    def __call__(self, block: Block) -> Facts:
+    def __call__(self, block: Block) -> TableFacts:
         X, y, n = block.X, block.y, block.n_rows
         total, is_whole, values = 0.0, True, None
         is_numbers = holds_numbers(y)
@@ -245,16 +245,18 @@ class Look:
         if self.kind == "classes" or (self.kind == "auto" and is_whole):
             values = check_labels(y, n, owner="MRMR").classes
         low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-        return Facts((X - self.first).sum(axis=0), low, high, total, is_numbers, is_whole, values)
+        return TableFacts(
+            (X - self.first).sum(axis=0), low, high, total, is_numbers, is_whole, values
+        )
 
-    def merged(self, a: Facts, b: Facts) -> Facts:
+    def merged(self, a: TableFacts, b: TableFacts) -> TableFacts:
         values = None
         if a.is_numbers != b.is_numbers:
             raise DataError("the labels are text in some rows and numbers in others; use one kind.")
         if a.values is not None and b.values is not None:
             new = Labels(b.values, np.arange(len(b.values)))
             values = join_classes(new, a.values, None, owner="MRMR")
-        return Facts(
+        return TableFacts(
             a.total + b.total,
             np.minimum(a.low, b.low),
             np.maximum(a.high, b.high),

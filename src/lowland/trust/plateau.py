@@ -1,4 +1,8 @@
-"""Which values of a parameter show the data, and not chance: perplexity, number of neighbors."""
+"""The plateau of a parameter, such as the perplexity: the values whose maps are equally good.
+
+A map is good if it keeps more neighbors than a map of structureless data does, and if maps of two
+halves of the rows agree.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from lowland.trust.result import OtherMap, Plateau
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Checks of what a search for a plateau is given.
+# Checks of the arguments.
 
 
 FEWEST_ROWS = 100  # two halves then share 25 rows
@@ -33,7 +37,7 @@ SET_HERE = {"random_state": "seed", "n_jobs": "n_jobs", "verbose": "verbose"}
 
 
 def default_of(cls: type[Reducer], parameter: str) -> float:
-    """The default of a parameter; NaN if that is no number."""
+    """The default of a parameter; NaN if that is not a number."""
     if parameter not in cls.parameters():
         kind = f"parameter of {cls.__name__}"
         raise ParameterError(unknown_name(kind, str(parameter), list(cls.parameters())))
@@ -141,8 +145,8 @@ def plateau_sentence(
 ) -> str:
     """Which values show the same, how much, and whether the default is one of them.
 
-    An excess up to ``noise`` is no more than chance; then only the agreement of two halves tells
-    the values apart.
+    An excess up to ``noise`` may be chance; then only the agreement of two halves distinguishes
+    the values.
     """
     name = parameter if "_" in parameter else parameter.capitalize()
     what, several = f"{name} {_span(values, on)}", sum(on) > 1
@@ -198,7 +202,7 @@ PERPLEXITIES = (5.0, 15.0, 30.0, 50.0, 100.0)
 # A difference of half a neighbor of 15 is nothing that a person would see in a map.
 MARGIN = 0.5 / NEIGHBORS
 ERRORS = 2.0  # standard errors of a difference that may be chance
-ALIKE = 1.2  # a hundredth of the rows is tried if no other value is within this factor
+SAME = 1.2  # factor within which two perplexities give the same map: one of them is tried
 
 
 class _Rows(NamedTuple):
@@ -235,7 +239,7 @@ def perplexity_plateau(
     like: Any = None,
     **fixed: Any,
 ) -> Plateau:
-    """The perplexities of t-SNE whose maps show as much of the data, and as surely, as the best.
+    """The perplexities of t-SNE whose maps are as good as the best one.
 
     See :func:`parameter_plateau`, of which this is the case ``TSNE``, ``"perplexity"``. For the
     default values it takes about 20 times as long as one map of 5 000 rows: half a minute with two
@@ -267,7 +271,7 @@ def perplexity_plateau(
     if values is None:
         tried = [value for value in (*PERPLEXITIES, default) if value <= most]
         share = float(round(m / 100))
-        apart = all(max(share / value, value / share) > ALIKE for value in tried if share)
+        apart = all(max(share / value, value / share) > SAME for value in tried if share)
         if PERPLEXITIES[0] <= share <= most and apart:
             tried.append(share)
         values = tried
@@ -289,7 +293,7 @@ def parameter_plateau(
     like: Any = None,
     **fixed: Any,
 ) -> Plateau:
-    """The values of a parameter whose maps show as much of the data, and as surely, as the best.
+    """The values of a parameter whose maps are as good as the best one.
 
     Two numbers for each value: the *excess*, the share of the 15 nearest rows that the map keeps
     minus the same share for data without structure (see :func:`null_rows`);
@@ -338,8 +342,8 @@ def parameter_plateau(
     The number of rows matters: a perplexity, like a number of neighbors, covers another share of
     another number of rows. What is found for a sample holds for maps of about as many rows.
 
-    The excess is about nearest rows. Groups whose rows lie at random inside of them have none, be
-    they ever so clear, because their nearest rows are those of noise.
+    The excess is about nearest rows. Groups in which the rows lie at random have none, even if the
+    groups are clear, because the nearest rows within a group are random.
 
     Examples
     --------
@@ -529,7 +533,7 @@ def _recommended(values: list[float], on: list[bool], default: float) -> float:
 
 
 def _away(value: float, default: float) -> float:
-    """How far a value is from the default: by their ratio, unless there is none."""
+    """How far a value is from the default: by their ratio if both are positive."""
     if value > 0 and default > 0:
         return abs(math.log(value / default))
     return abs(value - default)

@@ -1,4 +1,4 @@
-"""Maps of parts of the rows, made again: which rows, from what, turned like the map in question."""
+"""Refits: maps of subsamples and of structureless data, rotated to match the map in question."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def without_structure(scores: np.ndarray, rng: np.random.Generator) -> np.ndarra
 MakeMap = Callable[..., Any]  # rows and a seed, or these and a RefitPart -> coordinates
 
 MOST_ROWS = 10_000
-SMALL = 2_000  # up to here a refit takes no time that anybody would notice
+SMALL = 2_000  # rows; up to here a refit takes less than a second
 LARGE_SHARE, SMALL_SHARE = 1 / 6, 3 / 4
 DISTANCE_ROWS = 2_000  # of a matrix of distances
 ISLAND_DIMENSIONS = 3  # dimensions of a map in which islands are found
@@ -161,7 +161,7 @@ class RefitRows:
 
     @property
     def no_null(self) -> str:
-        """Why there is no null; empty if there is one."""
+        """Why there is no map of structureless data; empty if there is one."""
         if self.euclidean or (self.distances and not is_sparse(self.X)):
             return ""
         metric = self.options.metric

@@ -1,4 +1,4 @@
-"""What is known about where a map can be believed: one object, its sentences and its table."""
+"""The result of judging a map: :class:`Trust`, its sentences and its table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sentence(NamedTuple):
 
 
 class Island(NamedTuple):
-    """A density cluster of the map: its number from 1, its rows, and what the data say of it."""
+    """A cluster of the map: its number from 1, its rows, and the tests of it in the data."""
 
     number: int
     rows: int
@@ -41,7 +41,7 @@ class Island(NamedTuple):
 
 
 class OtherMap(NamedTuple):
-    """A map of some rows, turned and scaled to resemble the map in question."""
+    """A map of some rows, rotated and scaled to match the map in question."""
 
     title: str
     rows: np.ndarray  # (m,) row numbers, ascending
@@ -49,7 +49,7 @@ class OtherMap(NamedTuple):
 
 
 class Stability(NamedTuple):
-    """How much of the map comes again in refits on parts of the rows, with other seeds."""
+    """How much of the map comes again in refits on subsamples, with other seeds."""
 
     points: np.ndarray  # (n,) share of 15 map neighbors that two refits share; NaN if not measured
     agreement: float  # mean of the points
@@ -59,7 +59,7 @@ class Stability(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """A refit beside a map of data without structure that have the same principal variances."""
+    """A refit, compared with a map of structureless data of the same principal variances."""
 
     recall: float  # share of data neighbors kept by a refit of as many rows
     null_recall: float
@@ -70,7 +70,7 @@ class Chance(NamedTuple):
 
 
 class Contrast(NamedTuple):
-    """Whether islands are separate in the data, and whether large distances and sizes are kept.
+    """Whether islands are separated in the data, and whether large distances and sizes are kept.
 
     NaN where there are too few islands, or too few rows.
     """
@@ -81,7 +81,7 @@ class Contrast(NamedTuple):
 
 
 class Plateau(NamedTuple):
-    """Maps for several values of one parameter: which values show the data, and not chance."""
+    """Maps for several values of one parameter, and which values are equally good (the plateau)."""
 
     parameter: str
     values: list[float]
@@ -105,7 +105,7 @@ class Trust:
     points : PointHome
         For each point: ``missing``, ``strangers``, ``home``, ``spread`` and ``kind``.
     islands : list of Island
-        The density clusters of the map, largest first.
+        The clusters of the map, largest first.
     island_of : ndarray of shape (n,)
         The island of each point, 0 for points outside of all.
     gaps : list of Gap

@@ -92,7 +92,7 @@ def _of_all(points: PointHome, rows: np.ndarray, n: int) -> PointHome:
     return points._replace(**found, kind=kind)
 
 
-# Whether islands are separate in the data, and whether large distances and sizes are kept.
+# Whether islands are separated in the data, and whether large distances and sizes are kept.
 
 
 ROWS = 1000  # of all islands together, between which distances are measured
@@ -210,8 +210,8 @@ def _kept(source: RefitRows, X: object, Y: np.ndarray) -> np.ndarray:
 
 
 SHARE = 0.25  # of the map's time
-LEAST_SECONDS = 2.0  # of one core; nobody minds them
-LIKE_TSNE = 3e-4  # seconds per row of a map about whose making nothing is known
+LEAST_SECONDS = 2.0  # of one core, which are always allowed
+LIKE_TSNE = 3e-4  # seconds per row, for a map of an unknown method
 FEWEST = 500  # points, whatever they cost
 POINT = 6e-5  # seconds: neighbors in the map, home, missing neighbors and strangers
 PAIR, WIDE_PAIR = 2e-9, 3e-11  # seconds of a search: for any pair, and for each column
@@ -264,7 +264,7 @@ def _searched(X: Any, metric: Any, budget: float, p: int) -> int:
 
 
 FEWEST_ROWS = 10
-FEWEST_REFITTED = 50  # rows; with fewer, parts of them say nothing
+FEWEST_REFITTED = 50  # rows; refits of fewer are not informative
 NO_REFITS = "refits need a function that makes the map again (make_map)"
 
 
@@ -287,8 +287,8 @@ def trust(
     The map may be made by any tool. Without ``make_map`` everything is measured that needs no
     refit: missing neighbors, strangers and home of each point (:func:`lowland.metrics.point_home`),
     the gaps between islands (:func:`lowland.metrics.gap_test`), islands that hold two groups, and
-    the contrast of the islands. With it, three refits on parts of the rows tell what is stable, and
-    a map of data without structure tells what is chance.
+    the contrast of the islands. With it, three refits on subsamples show what is stable, and a map
+    of structureless data shows what is chance.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def trust(
     refit takes 3/4 of few rows, 1/6 of many, at most 10 000; there are four with the null.
     :func:`with_refits` adds them to what is known already.
 
-    No diagnostic sees everything. t-SNE depends on squared distances only up to a constant and a
+    No diagnostic finds everything. t-SNE depends on squared distances only up to a constant and a
     scale: data with hardly any cluster structure can have the same map, which only ``contrast``
     shows. How far an outlier lies from the rest is not visible in most maps.
 
@@ -502,7 +502,7 @@ def _use(compared: Comparison, graph: NeighborGraph) -> None:
 
     check_graph(graph, compared.data.X, compared.data.metric, compared.data.params)
     if graph.indices.min(initial=0) >= 0:
-        compared.data.know(graph)
+        compared.data.take_neighbors(graph)
 
 
 def _checked(others: Sequence[Any] | None, Y: np.ndarray) -> list[np.ndarray]:

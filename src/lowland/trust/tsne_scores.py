@@ -68,7 +68,7 @@ def singularity_score(
     model : TSNE
         A fitted map.
     X : NeighborGraph, matrix of distances or None, default=None
-        What the model was fitted on, if that was no table; None: the rows that the model keeps.
+        What the model was fitted on, if that was not a table; None: the rows that the model keeps.
     rows : int, array of row numbers or None, default=None
         How many rows to measure, drawn at random, or which. None: all of up to 5 000, else 1 000.
     seed : int, default=0

@@ -113,7 +113,7 @@ class RangeFilter {
     this.keepsMissing = true;
   }
 
-  /** An empty field is no bound; bounds in the wrong order are exchanged. */
+  /** An empty field is not a bound; bounds in the wrong order are exchanged. */
   type(side, value) {
     const { low, high } = rangeOf(this.column);
     if (side === "from") this.from = Number.isNaN(value) ? low : value;
