@@ -3,8 +3,8 @@
     python docs/make_pages.py             # write
     python docs/make_pages.py --check     # write nothing; list stale pages, exit code 1
 
-The pages in docs/methods and the index of the engines are generated as a whole. In all other pages
-and in the README only the text between ``<!-- made: name -->`` and ``<!-- end -->`` is generated.
+The pages in docs/methods are generated as a whole. In all other pages and in the READMEs only the
+text between ``<!-- made: name -->`` and ``<!-- end -->`` is generated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from commands import command_page
 from docstrings import cell, markdown, sections
-from make_engines_index import INDEX, engines_index
+from make_engines_index import ENGINES, engine_room, engine_rooms
 from make_pictures import call
 from method_pages import abilities, details, method_page, name_of, table
 from trust_pictures import recorded_sentences
@@ -43,6 +43,7 @@ TITLES = {
     "latent": "Latent variables: a map with a likelihood",
     "embedding": "Neighbor embeddings",
 }
+ASKED_FOR = "LDA PCA KernelPCA MDS Isomap LLE SOM Autoencoder TSNE UMAP"  # the README names these
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 COLUMNS = 50
 BLOCK = re.compile(r"(<!-- made: ([\w.-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -52,7 +53,7 @@ BLOCK = re.compile(r"(<!-- made: ([\w.-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def readme_methods() -> str:
-    """The table of the README."""
+    """The table of the README: the methods that people ask for most."""
     rows = [
         (
             f"[`{cls.__name__}`](docs/methods/{name_of(cls)}.md)",
@@ -60,8 +61,9 @@ def readme_methods() -> str:
             *list(abilities(cls).values())[:3],
         )
         for cls in METHODS
+        if cls.__name__ in ASKED_FOR.split()
     ]
-    return table(["method", "use it", "new rows", "back", "sparse"], rows)
+    return table(["method", "use it", "new rows", "inverse", "sparse"], rows)
 
 
 def choices() -> str:
@@ -232,6 +234,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "other-readings": other_readings,
     "rows-methods": rows_methods,
     "selectors": selectors,
+    "engines": engine_rooms,
 }
 # <!-- made: module.lowland.metrics -->
 MADE_FROM = {
@@ -239,6 +242,7 @@ MADE_FROM = {
     "module": functions,
     "class": alignment_class,
     "planted": planted,
+    "engine": engine_room,
 }
 
 
@@ -256,8 +260,8 @@ def block(name: str) -> str:
 def pages() -> dict[Path, str]:
     """Every page with generated text, as it should be."""
     found = {DOCS / "methods" / f"{name_of(cls)}.md": method_page(cls) for cls in METHODS}
-    found[INDEX] = engines_index()
-    for path in [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]:
+    readmes = [DOCS.parent / "README.md", *sorted(ENGINES.rglob("README.md"))]
+    for path in [*readmes, *sorted(DOCS.glob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         found[path] = BLOCK.sub(lambda m: f"{m[1]}{block(m[2])}{m[3]}", text)
     return found

@@ -36,7 +36,7 @@ def abilities(cls: type[Reducer]) -> dict[str, str]:
     """What a method can do, by the head of its column."""
     return {
         "new rows": yes(cls._transform is not Reducer._transform),
-        "back": yes(issubclass(cls, Invertible)),
+        "inverse": yes(issubclass(cls, Invertible)),
         "sparse": yes(cls.accepts_sparse),
         "distances": yes(cls.accepts_distances),
         "missing values": yes(cls.allows_nan),
@@ -108,7 +108,7 @@ def card_items(cls: type[Reducer]) -> list[tuple[str, str]]:
         ("Do not use it", cls.card.avoid),
         ("Cost", cls.card.cost),
         ("New rows (`transform`)", able["new rows"]),
-        ("Back to the data (`inverse_transform`)", able["back"]),
+        ("Inverse (`inverse_transform`)", able["inverse"]),
         ("Sparse data", able["sparse"]),
         ("Distances in place of rows", able["distances"]),
         *(

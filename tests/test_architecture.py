@@ -13,6 +13,7 @@ import lowland
 from lowland._base import registry
 from support.cases import each
 
+ROOT = Path(__file__).resolve().parents[1]
 # The installed package, so that the rules hold for what users get.
 PACKAGE = Path(lowland.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -147,6 +148,16 @@ def code_lines(path: Path) -> int:
 @each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_file_holds_two_ideas(path):
     assert code_lines(path) <= 400
+
+
+def test_the_first_pages_that_people_read_are_short():
+    readme, architecture = (
+        (ROOT / name).read_text(encoding="utf-8").splitlines()
+        for name in ("README.md", "ARCHITECTURE.md")
+    )
+    assert len(readme) <= 160
+    assert len(architecture) <= 150
+    assert max(map(len, architecture)) <= 100
 
 
 @each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))

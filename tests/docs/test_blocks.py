@@ -53,10 +53,10 @@ def blocks(page: str, language: str) -> list[Block]:
 # How a line on where a map can be believed begins, and words of the answers to each question.
 VERDICT = re.compile(r"^ +(ok|caution|serious) ", re.MULTILINE)
 QUESTIONS = {
-    "points": r"\bpoints\b.*\b(belong|neighbors|unlike|misplaced)\b",
+    "points": r"\bpoints\b.*\b(belong|neighbors|dissimilar|misplaced)\b",
     "gaps": r"\bgaps?\b",
     "merged": r"\bholds? two groups\b",
-    "contrast": r"^In the data the islands are\b",
+    "contrast": r"^In the data, the islands are\b",
 }
 
 

@@ -1,4 +1,7 @@
-"""One sentence for each question about a map, for people who read nothing else."""
+"""One sentence for each question about a map, for people who read nothing else.
+
+An island is a cluster of the map as the eye sees it: a hill of the density of its points.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ QUESTIONS = ("points", "gaps", "merged", "stability", "chance", "contrast")
 FEW, MANY = 0.05, 0.5  # shares of points that are not fine: below, nothing to fear; above, serious
 FEW_MISPLACED = 0.005
 STABLE_POINTS, UNSTABLE_POINTS = 0.4, 0.2  # agreement of refits
-NO_EXCESS = 0.05  # recall beyond chance that is nothing
+NO_EXCESS = 0.05  # recall beyond chance that does not count
 LOW_SILHOUETTE, CLEAR_SILHOUETTE = 0.05, 0.25
 LOW_CORRELATION = 0.5
 NAMED = 4  # gaps and islands that a sentence names
@@ -52,18 +55,18 @@ def _about_points(points: PointHome) -> Sentence:
     named = "points of a sample" if sampled else "points"
     if not bad:
         return Sentence("points", level, f"All {n:,} {named} lie among their neighbors.")
-    told = {
+    texts = {
         "misplaced": "misplaced",
         "torn": "torn from most of their neighbors",
-        "pressed": "pressed among rows that are unlike them",
+        "pressed": "placed among dissimilar points",
     }
-    kinds = [kind for kind in told if counts[kind]]
+    kinds = [kind for kind in texts if counts[kind]]
     share = f"{bad / n:.0%}" if bad >= n / 10 else f"{bad / n:.1%}"
     if len(kinds) == 1:
         verb = "is" if bad == 1 else "are"
-        text = f"{bad:,} of {n:,} {named} ({share}) {verb} {told[kinds[0]]}."
+        text = f"{bad:,} of {n:,} {named} ({share}) {verb} {texts[kinds[0]]}."
         return Sentence("points", level, text)
-    parts = _joined([f"{counts[kind]:,} {told[kind]}" for kind in kinds])
+    parts = _joined([f"{counts[kind]:,} {texts[kind]}" for kind in kinds])
     text = f"Of {n:,} {named}, {bad:,} ({share}) are not where they belong: {parts}."
     return Sentence("points", level, text)
 
@@ -173,10 +176,10 @@ def _about_contrast(contrast: Contrast, gaps: list[Gap]) -> Iterator[Sentence]:
     low = contrast.silhouette < LOW_SILHOUETTE
     if low and any(gap.verdict == "real" for gap in gaps):
         level = "caution"
-    kind = "hardly more distant from one another than within" if low else "separate"
+    kind = "hardly separated" if low else "well separated"
     if LOW_SILHOUETTE <= contrast.silhouette < CLEAR_SILHOUETTE:
-        kind = "somewhat separate"
-    parts.append(f"In the data the islands are {kind} (silhouette {contrast.silhouette:.2f})")
+        kind = "moderately separated"
+    parts.append(f"In the data, the islands are {kind} (silhouette {contrast.silhouette:.2f})")
     if np.isfinite(contrast.centers):
         believed = contrast.centers >= LOW_CORRELATION
         level = level if believed else "caution"
