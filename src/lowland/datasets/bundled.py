@@ -1,4 +1,4 @@
-"""Published tables of columns, bundled with the package."""
+"""Published tables: columns, and distances for ``metric="precomputed"``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Flat rectangles bent without stretching: geodesics on them are distances in ``truth``."""
+"""Surfaces and curves with known coordinates: rolls, sheets, helix, sphere, torus.
+
+Rolls and sheets are bent without stretching: geodesics on them are distances in ``truth``.
+"""
 
 from __future__ import annotations
 

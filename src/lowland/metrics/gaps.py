@@ -159,7 +159,7 @@ MOST_PAIRS = 300  # the largest pairs of islands are tested
 
 
 class Gap(NamedTuple):
-    """The gap between two islands; one and the same number for a split inside of an island."""
+    """The gap between two islands; ``one == other`` for a split within one island."""
 
     one: int
     other: int

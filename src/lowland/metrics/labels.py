@@ -107,7 +107,7 @@ def silhouette(Y: Any, labels: Any, **options: Unpack[Keywords]) -> Measured:
     classes = _classes(labels, view.n)[view.rows]
     if not 2 <= len(np.unique(classes)) < len(classes):
         raise DataError(
-            f"labels: a silhouette needs at least 2 classes and fewer than rows, but there are "
+            f"labels: a silhouette needs at least 2 classes, and fewer than rows; there are "
             f"{len(np.unique(classes))} among {len(classes)} rows."
         )
     with settings.working():

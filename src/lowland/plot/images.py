@@ -384,7 +384,7 @@ def tiled_map(
             f"a tiled map has 2 dimensions, but the map has {Y.shape[1]} and sides {sides.size}."
         )
     if not (sides > 0).all():
-        raise DataError(f"sides are {sides.tolist()}, but a period is longer than 0.")
+        raise DataError(f"sides are {sides.tolist()}, but must be greater than 0.")
     if not 0 <= margin <= 1:
         raise ParameterError(f"margin={margin!r} is not allowed; expected a number in [0, 1].")
     coloring = None if labels is None else encode_labels(labels, len(Y), center)

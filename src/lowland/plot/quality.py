@@ -213,7 +213,7 @@ def distortion_map(
     axis_names: Sequence[str] | None = None,
     density: bool | None = None,
 ) -> Figure:
-    """Draw a map colored by a number per point that says how far to believe it.
+    """Draw a map colored by a number per point, such as its trustworthiness.
 
     Well placed points are bright and badly placed ones dark. The scale ends at ``best``, and begins
     at the worst value or, where a few are far worse than all others, at the worst 0.5 %.

@@ -128,7 +128,7 @@ def trust_map(
     arrows: int = 50,
     density: bool | None = None,
 ) -> Figure:
-    """Draw a map with what is known of its errors: missing neighbors, strangers, gaps, homes.
+    """Draw a map and its errors: missing neighbors, strangers, homes of misplaced points, gaps.
 
     The color of a point tells two shares at once: blue, neighbors of the data are missing around
     it; orange, strangers surround it; black, both; light grey, neither. Arrows lead from misplaced
