@@ -45,6 +45,12 @@ class Fit(NamedTuple):
     is_turned: bool = False  # by an orientation; then an axis is no longer one of the method's
     learned_from: str | None = None  # the column that the method was given beside the rows
 
+    @property
+    def sides(self) -> list[float] | None:
+        """The sides of a map that is a torus; None if it is not one, or was turned off its axes."""
+        sides = self.estimator._torus_sides()
+        return None if sides is None or self.is_turned else [float(side) for side in sides]
+
 
 def fit_method(
     shared: SharedWork,

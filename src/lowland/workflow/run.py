@@ -10,7 +10,7 @@ import numpy as np
 
 from lowland._base.base import Reducer
 from lowland._base.errors import ParameterError
-from lowland.report.measures import NOT_MEASURED, Measures, measure_map
+from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
 from lowland.tables import Table
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared, prepare, read

@@ -18,7 +18,6 @@ from lowland.trust import RefitPart, Trust, affordable_rows, trust, with_refits
 from lowland.trust.trusting import FEWEST_ROWS
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages
 from lowland.workflow.fitting import Fit, FitOptions, lowered
-from lowland.workflow.summary import sides_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -154,7 +153,7 @@ def judge_fit(
     """Judge a fitted map; a failure is kept as the reason."""
     if keeper.lost.get("measures") == STOPPED:
         return Judged(None, STOPPED)  # the user does not want to wait
-    reason = why_not_judged(fit.Y, sides_of(fit), source)
+    reason = why_not_judged(fit.Y, fit.sides, source)
     if reason:
         return Judged(None, reason)
 

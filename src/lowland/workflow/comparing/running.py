@@ -12,8 +12,8 @@ from lowland._base.base import Reducer
 from lowland._base.errors import DataError, LowlandError, ParameterError, StoppedError
 from lowland._base.interrupts import ends_stage
 from lowland.metrics.missing import LISTED
+from lowland.metrics.quality import NOT_MEASURED
 from lowland.neighbors import knn_graph
-from lowland.report.measures import NOT_MEASURED
 from lowland.tables.options import TableOptions, takes_table_options
 from lowland.trust import Trust, affordable_rows
 from lowland.workflow._shared import SharedWork
@@ -22,7 +22,6 @@ from lowland.workflow.comparing.entries import Entry, comparison_entries
 from lowland.workflow.comparing.result import Attempt, MapComparison
 from lowland.workflow.fitting import Fit, FitOptions, fit_method
 from lowland.workflow.run import RunOptions, measure_fit, prepare_run
-from lowland.workflow.summary import sides_of
 from lowland.workflow.targets import learned_target
 from lowland.workflow.trusting import NOT_JUDGED, Source, judge_map, why_not_judged
 
@@ -49,7 +48,7 @@ def judged_attempts(
             nonlocal source
             if source is None:
                 source = _common_source(shared, mean_seconds, options)
-            if why_not_judged(fit.Y, sides_of(fit), source):
+            if why_not_judged(fit.Y, fit.sides, source):
                 return None
             return judge_map(source, fit.Y, options.seed, options.n_jobs, mean_seconds).trust
 

@@ -37,8 +37,8 @@ from lowland.metrics._measured import Measured, QualityRow
 from lowland.metrics._options import Options
 from lowland.metrics._views import COUNT, FEWEST
 from lowland.metrics.coranking import point_scores
+from lowland.metrics.quality import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.metrics.stress import spearman
-from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.tables.preparing import Prepared
 from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import Fit

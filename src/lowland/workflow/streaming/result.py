@@ -30,7 +30,7 @@ from lowland.workflow.trusting import NOT_JUDGED, Judged
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lowland.report.measures import Measures
+    from lowland.metrics.quality import Measures
 
 # A fitted model that is saved before rows are placed, so that a run can go on where it stopped.
 

@@ -17,7 +17,7 @@ from lowland._base.rows.parts import Parts
 from lowland._base.rows.table import Rows
 from lowland.chunks.opening import open_rows
 from lowland.methods.linear.pca import PCA
-from lowland.report.measures import NOT_MEASURED, Measures
+from lowland.metrics.quality import NOT_MEASURED, Measures
 from lowland.tables import coordinate_names
 from lowland.tables.preparing import Prepared
 from lowland.workflow._stages import OptionalStages, Stages
