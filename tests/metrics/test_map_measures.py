@@ -1,4 +1,4 @@
-"""What a report measures at each point, against the definitions."""
+"""What a run measures at each point, against the definitions."""
 
 from __future__ import annotations
 

@@ -122,8 +122,42 @@ def _maps(compared: Comparison, baselines: list[np.ndarray], k: int) -> Maps:
 
 
 def _entries(compared: Comparison, labels: Any, k: int) -> list[Entry]:
-    only_neighbors = isinstance(compared.data, GraphView)
-    entries = [
+    trust, *neighbors = neighborhood_entries(k)
+    if isinstance(compared.data, GraphView):
+        entries = neighbors
+    else:
+        entries = [
+            trust,
+            *neighbors,
+            Entry(
+                "rnx_auc",
+                lambda maps: rnx_aucs(maps.others),
+                "higher",
+                "neighbors kept at all sizes, small ones weighted most: 1 is best, 0 is chance",
+            ),
+            SHEPARD,
+            Entry(
+                "scale_normalized_stress",
+                lambda maps: [scale_normalized_stress(c) for c in maps.others],
+                "lower",
+                "relative error of the distances at the best scale of the map: 0 is best",
+            ),
+        ]
+    if labels is not None:
+        entries.append(
+            Entry(
+                "knn_accuracy",
+                _each(lambda c: knn_accuracy(c, labels, k)),
+                "higher",
+                f"share of labels that {k} neighbors in the map predict; no proof of faithfulness",
+            )
+        )
+    return entries
+
+
+def neighborhood_entries(k: int) -> list[Entry]:
+    """The measures of k neighbors."""
+    return [
         Entry(
             "trustworthiness",
             _each(lambda c: trustworthiness(c, None, k)),
@@ -142,37 +176,15 @@ def _entries(compared: Comparison, labels: Any, k: int) -> list[Entry]:
             "higher",
             f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map",
         ),
-        Entry(
-            "rnx_auc",
-            lambda maps: rnx_aucs(maps.others),
-            "higher",
-            "neighbors kept at all sizes, small ones weighted most: 1 is best, 0 is chance",
-        ),
-        Entry(
-            "shepard_correlation",
-            lambda maps: [spearman(c, c.pairs(PAIR_ROWS)) for c in maps.others],
-            "higher",
-            "are rows that are far apart in the data far apart in the map? 1 is best",
-        ),
-        Entry(
-            "scale_normalized_stress",
-            lambda maps: [scale_normalized_stress(c) for c in maps.others],
-            "lower",
-            "relative error of the distances at the best scale of the map: 0 is best",
-        ),
     ]
-    if only_neighbors:
-        entries = [entries[1], entries[2]]
-    if labels is not None:
-        entries.append(
-            Entry(
-                "knn_accuracy",
-                _each(lambda c: knn_accuracy(c, labels, k)),
-                "higher",
-                f"share of labels that {k} neighbors in the map predict; no proof of faithfulness",
-            )
-        )
-    return entries
+
+
+SHEPARD = Entry(
+    "shepard_correlation",
+    lambda maps: [spearman(c, c.pairs(PAIR_ROWS)) for c in maps.others],
+    "higher",
+    "are rows that are far apart in the data far apart in the map? 1 is best",
+)
 
 
 def _each(measure: Callable[[Comparison], Any]) -> Callable[[Maps], list[Measured]]:

@@ -15,8 +15,8 @@ from lowland._base.rows.parts import MANIFEST, Parts
 from lowland.chunks.opening import open_rows
 from lowland.tables import coordinate_names
 from lowland.tables.options import TableOptions
+from lowland.workflow.choosing import StreamOptions
 from lowland.workflow.placing import model_for, read_for_model
-from lowland.workflow.streaming.choosing import StreamOptions
 from lowland.workflow.streaming.roles import Columns, Place, column_frames, look_at, written_names
 
 
@@ -52,7 +52,6 @@ def stream_placement(
     verbose: bool = False,
     domain: int | str | None = None,
     force: bool = False,
-    task_rows: int = TASK_ROWS,
 ) -> PlacedParts:
     """Place the rows of files, in chunks, and write them to part files in ``folder``."""
     model, method = model_for(model, options, n_jobs, False, domain)
@@ -60,7 +59,7 @@ def stream_placement(
         for part in (*folder.glob("part-*.parquet"), folder / MANIFEST):
             part.unlink()
     with stream.running():
-        looked = look_at(open_rows(paths, frames=True, task_rows=task_rows), paths, options, 0)
+        looked = look_at(open_rows(paths, frames=True, task_rows=TASK_ROWS), paths, options, 0)
         table = read_for_model(model, looked.frame, looked.options, looked.source)
         named = getattr(model, "feature_names_in_", None) is not None
         columns = _columns(model, table, looked)
