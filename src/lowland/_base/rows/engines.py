@@ -188,9 +188,9 @@ def naming_source(source: str) -> Iterator[None]:
 _current: contextvars.ContextVar[Engine | None] = contextvars.ContextVar("engine", default=None)
 
 
-def current_engine(otherwise: Engine | None = None) -> Engine:
-    """The engine of the innermost ``with`` block around the caller; else that, or a stream."""
-    return _current.get() or otherwise or Stream()
+def current_engine() -> Engine | None:
+    """The engine of the innermost ``with`` block around the caller, if there is one."""
+    return _current.get()
 
 
 @contextlib.contextmanager
