@@ -127,7 +127,7 @@ class MapResult:
         order of the rows. Until :meth:`write` puts them elsewhere, they are in a temporary folder,
         which is removed with this object. None if the table was read as a whole.
     n_rows : int
-        Rows of the table, all of which are placed.
+        Rows that have a place in the map.
     fitted_rows : int
         Rows that the method was fitted to.
     engine : str

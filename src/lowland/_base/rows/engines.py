@@ -1,8 +1,8 @@
 """Who goes through the tasks of a table: this process, or workers elsewhere.
 
 An engine runs jobs. ``Stream`` reads task after task in this process, so that memory holds one
-chunk at a time. ``lowland.chunks.Dask`` sends tasks to workers. Both merge in the same tree, and so
-give the same bytes.
+chunk at a time. Others send tasks to workers. All merge in the same tree, and so give the same
+bytes.
 """
 
 from __future__ import annotations

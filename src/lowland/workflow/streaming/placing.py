@@ -13,11 +13,10 @@ from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import TASK_ROWS
 from lowland._base.rows.parts import MANIFEST, Parts
 from lowland.chunks.opening import open_rows
-from lowland.tables import coordinate_names
 from lowland.tables.options import TableOptions
 from lowland.workflow.choosing import StreamOptions
 from lowland.workflow.placing import model_for, read_for_model
-from lowland.workflow.streaming.roles import Columns, Place, column_frames, look_at, written_names
+from lowland.workflow.streaming.roles import Columns, Place, look_at, placed_rows
 
 
 class PlacedParts(NamedTuple):
@@ -63,12 +62,9 @@ def stream_placement(
         table = read_for_model(model, looked.frame, looked.options, looked.source)
         named = getattr(model, "feature_names_in_", None) is not None
         columns = _columns(model, table, looked)
-        probe = Place(columns, model, named=named)(looked.frame[:1])
-        names = coordinate_names(probe.shape[1])
-        beside, id_name = written_names(table, names)
-        frames = column_frames(looked.rows, columns.names, beside, id_name)
         step = Place(columns, model, named=named)
-        placed = frames.map(step, len(names), names=names, dtype=probe.dtype)
+        probe = step(looked.frame[:1])
+        placed = placed_rows(looked, table, step, probe.shape[1], probe.dtype)
         start = time.perf_counter()
         monitor = Monitor(method, verbose=verbose)
         with monitor:
@@ -87,7 +83,7 @@ def stream_placement(
         table.labels.columns,
         unused,
         table.ids.name,
-        len(names),
+        probe.shape[1],
         time.perf_counter() - start,
         method,
         notes,

@@ -20,7 +20,7 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.folding import sampled_rows
 from lowland._base.rows.table import Rows
 from lowland._base.validation import all_finite
-from lowland.tables import Table, as_table
+from lowland.tables import Table, as_table, coordinate_names
 from lowland.tables.columns.categories import frame_of
 from lowland.tables.contents import free_name
 from lowland.tables.finite import fits_float32
@@ -305,3 +305,11 @@ def written_names(table: Table, coordinates: Sequence[str]) -> tuple[dict[str, s
             taken.add(new)
         beside[name] = new
     return beside, id_name
+
+
+def placed_rows(looked: Looked, table: Table, step: Place, q: int, dtype: np.dtype) -> Rows:
+    """The places of all rows in q dimensions, with their ids and labels, computed when used."""
+    names = coordinate_names(q)
+    beside, id_name = written_names(table, names)
+    frames = column_frames(looked.rows, step.columns.names, beside, id_name)
+    return frames.map(step, q, names=names, dtype=dtype)

@@ -27,7 +27,7 @@ from lowland.chunks.opening import open_rows
 from lowland.chunks.refining import refined
 from lowland.methods.linear.pca import PCA
 from lowland.metrics.quality import NOT_MEASURED, Measures
-from lowland.tables import Table, coordinate_names
+from lowland.tables import Table
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared
 from lowland.workflow._display import grouped
@@ -45,9 +45,9 @@ from lowland.workflow.streaming.roles import (
     Ready,
     column_frames,
     look_at,
+    placed_rows,
     prepared_sample,
     read_sample,
-    written_names,
 )
 from lowland.workflow.targets import Target
 
@@ -177,7 +177,9 @@ class ChunkRows:
     def place(self, fit: Fit, stages: Stages) -> Fit:
         """The fit with the places of the sample; the parts of the map have those of all rows."""
         options, steps = self.options.fit, self.stream.refine
-        placed = self._placed(fit)
+        step = Place(self.columns, fit.model)
+        q, dtype = fit.estimator.n_components, _dtype(self.prepared.X)
+        placed = placed_rows(self.looked, self.prepared.table, step, q, dtype)
         monitor = Monitor(type(fit.estimator).__name__, verbose=options.verbose)
         with stages.timed("placing"), monitor:
             folder = self.home.parts if steps is None else self.home.placed
@@ -200,14 +202,6 @@ class ChunkRows:
         Y = np.ascontiguousarray(self.coordinates.take(self.looked.numbers).X)
         seconds = fit.seconds + stages.seconds["placing"]
         return fit._replace(Y=Y, log=log, seconds=seconds)
-
-    def _placed(self, fit: Fit) -> Rows:
-        """The places of all rows, with their ids and labels, computed when they are used."""
-        names = coordinate_names(fit.estimator.n_components)
-        beside, id_name = written_names(self.prepared.table, names)
-        frames = column_frames(self.looked.rows, self.columns.names, beside, id_name)
-        step = Place(self.columns, fit.model)
-        return frames.map(step, len(names), names=names, dtype=_dtype(self.prepared.X))
 
     def chunked(self) -> Chunked:
         return Chunked(self.stream.streamed_by, len(self.looked.rows), self.parts, self.temporary)
