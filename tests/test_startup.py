@@ -54,3 +54,14 @@ X = np.random.default_rng(0).standard_normal((300, 10))
 TSNE(max_iter=5, random_state=0).fit(X)
 """
     assert not loaded_by(code) & {"scipy", "sklearn", "polars", "matplotlib"}
+
+
+def test_a_map_of_a_table_in_memory_needs_nothing_of_chunks_or_dask(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,c\n" + "".join(f"{i},{i * i % 7},{i % 5}\n" for i in range(20)))
+    code = f"""
+from lowland.cli import main
+assert main(["map", {str(table)!r}, "-m", "pca", "-q", "-o", {str(tmp_path / "out")!r}]) == 0
+"""
+    unwanted = ("lowland.chunks", "lowland.workflow.streaming", "dask", "distributed")
+    assert not [name for name in loaded_by(code) if name.startswith(unwanted)]

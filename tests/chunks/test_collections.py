@@ -103,6 +103,20 @@ def test_delayed_partitions_are_a_table(X):
     assert np.array_equal(model.transform(given).compute(), model.transform(X))
 
 
+def test_partitions_of_a_task_are_computed_together(X):
+    """What several of them are made of is computed once, not once for each."""
+    made = []
+
+    def whole():
+        made.append(1)
+        return X
+
+    source = dask.delayed(whole)()
+    given = [source[i : i + 100] for i in range(0, 700, 100)]
+    PCA(3).fit(given)
+    assert len(made) == 1 + 1 + 1  # to see the columns, to count the rows, and in the only task
+
+
 def test_labels_may_come_in_any_container(X, frame):
     labels = np.array(["low", "mid", "high"])[np.digitize(X[:, 0], [1.0, 3.0])]
     memory = LDA().fit(X, labels)

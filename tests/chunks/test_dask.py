@@ -19,7 +19,7 @@ import lowland
 from lowland import PCA
 from lowland._base import registry
 from lowland._base.monitor import Monitor
-from lowland._base.rows.engines import Stream
+from lowland._base.rows.engines import Stream, using
 from lowland._base.threads import available_cpus, limit_threads, resolve_n_jobs
 from lowland.chunks import Dask, open_rows
 from lowland.chunks.connection import Connection
@@ -275,10 +275,8 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
 
 def test_an_engine_outside_of_its_block_is_refused():
     engine = Dask("local:2")
-    rows = counted_rows(2)
-    rows.engine = engine
-    with pytest.raises(ParameterError, match="with block"):
-        rows.total(_first_value, operator.add)
+    with using(engine), pytest.raises(ParameterError, match="with block"):
+        counted_rows(2).total(_first_value, operator.add)
 
 
 def test_importing_lowland_distributed_does_not_import_dask():

@@ -50,6 +50,25 @@ def test_the_tree_fed_in_order_is_the_tree_built_level_by_level(n):
     assert tree.result() == level[0]
 
 
+def test_the_tree_may_merge_whole_groups():
+    letters = [chr(0x4E00 + i) for i in range(600)]
+    pairs, groups = TreeFold(lambda a, b: f"({a}{b})"), TreeFold(None, _nested)
+    for letter in letters:
+        pairs.add(letter)
+        groups.add(letter)
+    assert groups.result() == pairs.result()
+    with pytest.raises(DataError, match="there are no rows"):
+        TreeFold(max).result()
+
+
+def _nested(group):
+    """A whole group as its members would be merged one by one."""
+    found, *others = group
+    for other in others:
+        found = f"({found}{other})"
+    return found
+
+
 def test_a_task_takes_small_files_together(X):
     chunks = [chunk for i in range(0, 1000, 10) for chunk in array_rows(X[i : i + 10]).chunks]
     tasks = tasks_of(chunks, 7, task_rows=95)

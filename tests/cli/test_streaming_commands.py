@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from pathlib import Path
 
@@ -11,9 +10,7 @@ import polars as pl
 import pytest
 
 from lowland._base.interrupts import Ended
-from lowland.workflow.streaming import placing, roles, running
-from lowland.workflow.streaming.placing import stream_placement
-from lowland.workflow.streaming.running import stream_map
+from lowland.workflow.streaming import placing, roles, rows
 from support.cases import each
 
 ROWS = 600
@@ -22,9 +19,8 @@ ROWS = 600
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
     """Parts of at most 100 rows."""
-    monkeypatch.setattr(running, "stream_map", functools.partial(stream_map, task_rows=100))
-    small = functools.partial(stream_placement, task_rows=100)
-    monkeypatch.setattr(placing, "stream_placement", small)
+    monkeypatch.setattr(rows, "TASK_ROWS", 100)
+    monkeypatch.setattr(placing, "TASK_ROWS", 100)
 
 
 @pytest.fixture
@@ -89,7 +85,7 @@ def test_auto_streams_what_does_not_fit_and_says_so(run, folder, monkeypatch):
 
 def test_an_interrupted_run_goes_on(run, folder, monkeypatch):
     command = ("map", "in/*.parquet", "-m", "pca", "--engine", "stream", "--no-report", "-o", "out")
-    place, calls = running.Place.__call__, []
+    place, calls = rows.Place.__call__, []
 
     def interrupted(self, frame):
         calls.append(1)
@@ -97,11 +93,11 @@ def test_an_interrupted_run_goes_on(run, folder, monkeypatch):
             raise Ended
         return place(self, frame)
 
-    monkeypatch.setattr(running.Place, "__call__", interrupted)
+    monkeypatch.setattr(rows.Place, "__call__", interrupted)
     outcome = run(*command)
     assert outcome.code == 130
     assert outcome.err.endswith("interrupted; what is finished is kept, and --resume goes on\n")
-    monkeypatch.setattr(running.Place, "__call__", place)
+    monkeypatch.setattr(rows.Place, "__call__", place)
     assert len(parts("out/map")) == 3
     assert "exists already" in run(*command).err
     again = run(*command, "--resume", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ from lowland.workflow.fitting import FitOptions
 from lowland.workflow.run import RunOptions
 from support.cases import each
 
+MEASURING = importlib.import_module("lowland.metrics.quality")  # the name is a function, too
 TABLE = "height,width,depth\n" + "".join(
     f"{i * 1.5},{(i * 7) % 5},{(i * i) % 11}\n" for i in range(12)
 )
@@ -60,7 +62,7 @@ def table(tmp_path, monkeypatch):
 
 @each("error", FAILURES, ids=lambda error: type(error).__name__)
 def test_a_measure_that_fails_leaves_the_others(table, error, monkeypatch, capsys):
-    monkeypatch.setattr("lowland.report.measures.quality", failing(error))
+    monkeypatch.setattr(MEASURING, "quality", failing(error))
     assert main(["map", "t.csv", "-m", "pca", "-o", "out", "--force"]) == 1
     out, err = capsys.readouterr()
     reason = " ".join(str(error).split()).rstrip(".")
@@ -124,7 +126,7 @@ def test_a_map_that_cannot_be_written_leaves_the_folder_as_it_was(table, monkeyp
 
 
 def test_ctrl_c_while_the_map_is_measured_keeps_everything_else(table, monkeypatch, capsys):
-    monkeypatch.setattr("lowland.report.measures.quality", interrupting)
+    monkeypatch.setattr(MEASURING, "quality", interrupting)
     assert main(["map", "t.csv", "-m", "pca", "-o", "out"]) == 1
     err = capsys.readouterr().err
     assert err == (
@@ -152,7 +154,7 @@ def test_ctrl_c_while_files_are_written_keeps_map_and_model(table, monkeypatch, 
 
 
 def test_from_python_the_result_says_what_is_missing(table, monkeypatch):
-    monkeypatch.setattr("lowland.report.measures.quality", failing(MemoryLimitError("37 GB.")))
+    monkeypatch.setattr(MEASURING, "quality", failing(MemoryLimitError("37 GB.")))
     with pytest.warns(UserWarning, match="the map was not measured: 37 GB; the map is kept"):
         made = make_map("t.csv", "pca")
     assert made.quality is None
@@ -193,9 +195,7 @@ def test_a_folder_that_cannot_be_written_is_noticed_before_the_fit(table, monkey
 
 
 def test_compare_keeps_maps_whose_measure_picture_or_report_fails(table, monkeypatch, capsys):
-    import lowland.report.measures as measures
-
-    original, calls = measures.quality, []
+    original, calls = MEASURING.quality, []
 
     def second_fails(*arguments, **named):
         calls.append(1)
@@ -203,7 +203,7 @@ def test_compare_keeps_maps_whose_measure_picture_or_report_fails(table, monkeyp
             raise MemoryLimitError("too large.")
         return original(*arguments, **named)
 
-    monkeypatch.setattr(measures, "quality", second_fails)
+    monkeypatch.setattr(MEASURING, "quality", second_fails)
     monkeypatch.setattr("lowland.plot.compare_maps", failing(ValueError("no ink")))
     code = main(["compare", "t.csv", "-m", "pca,mds", "-o", "out", "--json"])
     out, err = capsys.readouterr()
@@ -259,7 +259,7 @@ def run_options_with(note):
 
 
 def test_comparisons_from_python_keep_what_there_is(table, monkeypatch):
-    monkeypatch.setattr("lowland.report.measures.quality", failing(DataError("no.")))
+    monkeypatch.setattr(MEASURING, "quality", failing(DataError("no.")))
     with pytest.warns(UserWarning, match="pca was not measured: no; the map is kept"):
         found = compare_methods("t.csv", ["pca"])
     assert found.not_made == {"measures of pca": "no."}

@@ -65,7 +65,7 @@ def test_a_method_that_cannot_does_not_stop_the_others(tmp_path):
 
 
 def test_several_methods_share_one_reduction_by_pca(monkeypatch):
-    import lowland.workflow._shared as shared
+    import lowland.workflow.fitting as shared
 
     reduced_to = []
     original = shared.PCA.fit_transform

@@ -8,16 +8,15 @@ import pytest
 import lowland
 from lowland.neighbors import knn_graph
 from lowland.tables.preparing import TableOptions, prepare, read
-from lowland.workflow._shared import SharedWork
 from lowland.workflow._stages import Stages
-from lowland.workflow.fitting import FitOptions, fit_method
+from lowland.workflow.fitting import FitOptions, PreparedRows, fit_method
 from lowland.workflow.targets import NO_TARGET
 
 
 def shared_work(n, p):
     X = np.random.default_rng(0).standard_normal((n, p)) * np.linspace(3, 1, p)
     options = TableOptions()
-    return X, SharedWork(prepare(read(X, options), options), 0, None)
+    return X, PreparedRows(prepare(read(X, options), options), 0, None)
 
 
 def fitted(shared, cls, **parameters):

@@ -27,15 +27,15 @@ from lowland.metrics import (
 )
 from lowland.tables import coordinate_names
 from lowland.tables.options import TableOptions
-from lowland.workflow import StreamedMap, make_map
+from lowland.workflow import make_map
+from lowland.workflow._display import grouped
+from lowland.workflow.choosing import StreamOptions
 from lowland.workflow.fitting import FitOptions
-from lowland.workflow.run import RunOptions
-from lowland.workflow.streaming import fitting, roles, running
-from lowland.workflow.streaming.choosing import StreamOptions, grouped
+from lowland.workflow.outputs import RunFolder
+from lowland.workflow.run import MemoryRows, RunOptions, run_map
+from lowland.workflow.streaming import placing, roles, rows
 from lowland.workflow.streaming.measuring import chance_values, measure_rows, measured_numbers
 from lowland.workflow.streaming.placing import stream_placement
-from lowland.workflow.streaming.result import Home
-from lowland.workflow.streaming.running import stream_map
 from support.cases import each
 
 ROWS, TASK = 900, 128
@@ -60,6 +60,12 @@ def written(frame, folder, n_files=3):
     return [str(path) for path in paths]
 
 
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch):
+    monkeypatch.setattr(rows, "TASK_ROWS", TASK)
+    monkeypatch.setattr(placing, "TASK_ROWS", TASK)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     return written(table(), tmp_path_factory.mktemp("files"))
@@ -69,7 +75,7 @@ def streamed(paths, cls=PCA, parameters=None, stream=None, home=None, **options)
     how = TableOptions(**options)
     run = RunOptions(how, FitOptions(n_jobs=1), measure=False)
     stream = stream or StreamOptions("stream")
-    return stream_map(paths, cls, parameters or {}, run, stream, home, task_rows=TASK)
+    return run_map(rows.ChunkRows(paths, run, stream, home), cls, parameters or {})
 
 
 def whole(result):
@@ -96,7 +102,7 @@ def test_pca_of_chunks_is_that_of_the_table_with_labels_and_ids(files):
     assert result.map.equals(found.select(result.map.columns))
     assert result.fitted_rows == result.n_rows == ROWS
     assert result.log[-1] == "fitted on all 900 rows, which were read in chunks"
-    assert repr(result) == "StreamedMap(PCA of 900 rows, 2 dimensions)"
+    assert repr(result) == "MapResult(PCA of 900 rows, 2 dimensions)"
     assert result.model.transform(table().select(f"c{i}" for i in range(5))).shape == (ROWS, 2)
 
 
@@ -215,12 +221,12 @@ class StoppedError(Exception):
 def test_a_stopped_run_goes_on_without_a_fit_and_gives_the_same_bytes(files, tmp_path, monkeypatch):
     given, how = {"max_iter": 20, "perplexity": 10.0}, StreamOptions(sample=150, resume=True)
     make = functools.partial(streamed, files, TSNE, given, how)
-    whole_run = make(home=Home(tmp_path / "a", resume=True, force=False))
+    whole_run = make(home=RunFolder(tmp_path / "a", resume=True, force=False))
     expected = digests(whole_run.parts.folder)
     assert len(expected) == 9
 
     calls = []
-    place = running.Place.__call__
+    place = rows.Place.__call__
 
     def stop_at_fifth(self, frame):
         calls.append(frame.height)
@@ -228,11 +234,11 @@ def test_a_stopped_run_goes_on_without_a_fit_and_gives_the_same_bytes(files, tmp
             raise StoppedError
         return place(self, frame)
 
-    monkeypatch.setattr(running.Place, "__call__", stop_at_fifth)
-    home = Home(tmp_path / "b", resume=True, force=False)
+    monkeypatch.setattr(rows.Place, "__call__", stop_at_fifth)
+    home = RunFolder(tmp_path / "b", resume=True, force=False)
     with pytest.raises(StoppedError):
         make(home=home)
-    monkeypatch.setattr(running.Place, "__call__", place)
+    monkeypatch.setattr(rows.Place, "__call__", place)
     assert len(digests(home.parts)) == 4
     monkeypatch.setattr(TSNE, "_fit", None)  # a second fit would fail
     again = make(home=home)
@@ -247,14 +253,14 @@ def test_a_stopped_run_goes_on_without_a_fit_and_gives_the_same_bytes(files, tmp
 
 
 def test_another_run_is_not_resumed(files, tmp_path):
-    home = Home(tmp_path / "a", resume=True, force=False)
+    home = RunFolder(tmp_path / "a", resume=True, force=False)
     streamed(files, home=home)
     for other in ({"scale": "none"}, {"drop": ("c1",)}):
         with pytest.raises(DataError, match="holds another run"):
             streamed(files, home=home, **other)
     with pytest.raises(DataError, match=r"exists already.*--resume"):
-        streamed(files, home=Home(tmp_path / "a", resume=False, force=False))
-    streamed(files, home=Home(tmp_path / "a", resume=False, force=True), scale="none")
+        streamed(files, home=RunFolder(tmp_path / "a", resume=False, force=False))
+    streamed(files, home=RunFolder(tmp_path / "a", resume=False, force=True), scale="none")
 
 
 def test_the_files_of_a_result_can_be_written_elsewhere(files, tmp_path):
@@ -275,18 +281,14 @@ def test_the_files_of_a_result_can_be_written_elsewhere(files, tmp_path):
 # --- which engine ---------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small_tasks(monkeypatch):
-    monkeypatch.setattr(running, "stream_map", functools.partial(stream_map, task_rows=TASK))
-
-
-def test_auto_streams_what_memory_does_not_hold(files, small_tasks, monkeypatch):
+def test_auto_streams_what_memory_does_not_hold(files, monkeypatch):
     expected = make_map(files, "pca", measure=False)
-    assert not isinstance(expected, StreamedMap)
+    assert expected.parts is None
+    assert (expected.engine, expected.n_rows, expected.fitted_rows) == ("memory", ROWS, ROWS)
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "12kB")
     monkeypatch.setattr(roles, "FEWEST", 20)
     result = make_map(files, "pca", measure=False)
-    assert isinstance(result, StreamedMap)
+    assert result.engine == "stream"
     with pytest.raises(MemoryLimitError):
         make_map(files, "pca", engine="memory")
     with pytest.raises(MemoryLimitError, match="cannot be read in chunks: missing='drop' needs"):
@@ -294,24 +296,24 @@ def test_auto_streams_what_memory_does_not_hold(files, small_tasks, monkeypatch)
     assert make_map("iris", "pca", measure=False).map.height == 150
 
 
-def test_a_method_that_does_not_fit_in_memory_gets_a_sample(files, small_tasks, monkeypatch):
+def test_a_method_that_does_not_fit_in_memory_gets_a_sample(files, monkeypatch):
     def refused(*_):
         raise MemoryLimitError(
             "distances of 900 rows need 9 GB, but the process may use 3 GB; wait."
         )
 
-    monkeypatch.setattr("lowland.workflow.run.run_map", refused)
+    monkeypatch.setattr(MemoryRows, "fit", refused)
     result = make_map(files, "classical_mds", metric="manhattan", measure=False)
-    assert isinstance(result, StreamedMap)
+    assert result.engine == "stream"
     assert result.coordinates.shape == (ROWS, 2)
     assert result.fitted_rows == ROWS
     with pytest.raises(MemoryLimitError, match="need 9 GB"):
         make_map(files, "classical_mds", measure=False, engine="memory")
 
 
-def test_a_sample_means_stream(files, small_tasks):
+def test_a_sample_means_stream(files):
     result = make_map(files, "pca", sample=300, n_jobs=1)
-    assert isinstance(result, StreamedMap)
+    assert result.engine == "stream"
     assert result.fitted_rows == 300
     assert result.quality["trustworthiness"].value > 0.7
     assert result.to_dict()["parts"]["files"] == 9
@@ -352,15 +354,15 @@ def test_what_cannot_be_streamed_says_why(files):
 
 def test_rows_are_fitted_as_time_and_memory_allow(monkeypatch):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "16GB")
-    assert fitting.fitted_rows(TSNE, 10**7, 50) == 500_000
-    assert fitting.fitted_rows(TSNE, 700, 50) == 700
-    few = fitting.fitted_rows(lowland.Isomap, 10**7, 50)
+    assert rows.fitted_rows(TSNE, 10**7, 50) == 500_000
+    assert rows.fitted_rows(TSNE, 700, 50) == 700
+    few = rows.fitted_rows(lowland.Isomap, 10**7, 50)
     assert lowland.Isomap.estimate(few, 50).seconds <= 300
     assert lowland.Isomap.estimate(2 * few, 50).seconds > 300 or (
         lowland.Isomap.estimate(2 * few, 50).n_bytes > 7e9
     )
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "1GB")
-    assert 1000 <= fitting.fitted_rows(TSNE, 10**7, 50) < 200_000
+    assert 1000 <= rows.fitted_rows(TSNE, 10**7, 50) < 200_000
 
 
 def test_maps_of_other_methods_are_not_refined(files):
@@ -370,7 +372,7 @@ def test_maps_of_other_methods_are_not_refined(files):
 
 def test_steps_on_all_rows_move_the_map_and_are_written(files, tmp_path):
     given = {"max_iter": 50, "perplexity": 10.0}
-    home = Home(tmp_path / "out", resume=False, force=False)
+    home = RunFolder(tmp_path / "out", resume=False, force=False)
     placed = streamed(files, TSNE, given, StreamOptions(sample=300))
     moved = streamed(files, TSNE, given, StreamOptions(sample=300, refine=60), home)
     assert any("moved by 60 steps of t-SNE on all rows" in line for line in moved.log)
@@ -412,7 +414,7 @@ class Elsewhere(Stream):
             yield pickle.loads(pickle.dumps(result))
 
 
-def test_dask_goes_through_rows_with_the_same_bytes(files, small_tasks, monkeypatch):
+def test_dask_goes_through_rows_with_the_same_bytes(files, monkeypatch):
     engines = []
 
     def engine(scheduler):
@@ -441,7 +443,7 @@ def test_new_rows_have_the_bytes_of_memory(files, tmp_path):
 
     expected = place_rows(model, paths).map
     placed = stream_placement(
-        *(model, paths, tmp_path / "out", TableOptions(), StreamOptions("stream")), task_rows=TASK
+        model, paths, tmp_path / "out", TableOptions(), StreamOptions("stream")
     )
     found = pl.concat([pl.read_parquet(path) for path in placed.parts.files])
     assert found.select(expected.columns).equals(expected)
@@ -455,7 +457,7 @@ def test_new_rows_of_a_model_without_names_are_found_by_their_number(tmp_path):
     model = PCA(3).fit(X)
     paths = written(pl.from_numpy(X, schema=list("abcd")), tmp_path / "new")
     placed = stream_placement(
-        *(model, paths, tmp_path / "out", TableOptions(), StreamOptions("stream")), task_rows=TASK
+        model, paths, tmp_path / "out", TableOptions(), StreamOptions("stream")
     )
     found = pl.concat([pl.read_parquet(path) for path in placed.parts.files])
     assert np.array_equal(found.select(coordinate_names(3)).to_numpy(), model.transform(X))

@@ -38,6 +38,7 @@ ALIGNMENT = ("alignment",)
 IN_METHODS = (*FAMILIES, *ALIGNMENT)  # rooms of lowland/methods
 PREPARATION = ("preparation",)
 NEIGHBORS = ("neighbors",)
+COLLECTIONS = ("chunks", "dask_collections")  # the module that makes tables of collections
 ONE_WORD = {"PaCMAP": "pacmap"}  # names whose capitals begin no words
 
 
@@ -148,6 +149,11 @@ def get_any(class_name: str) -> Any:
     method = snake_case(class_name)
     path = modules((*SELECTION, *ALIGNMENT, *PREPARATION, *NEIGHBORS)).get(method)
     return get(class_name) if path is None else _class_in(path, method)
+
+
+def collections() -> Any:
+    """What makes tables in chunks of collections, whose partitions are computed when used."""
+    return importlib.import_module(".".join(("lowland", *COLLECTIONS)))
 
 
 def _plain(name: str) -> str:

@@ -16,10 +16,10 @@ import lowland
 from lowland._base.errors import ClusterError, DataError, LowlandError, ParameterError, shown
 from lowland._base.memory import VARIABLE, available_memory
 from lowland._base.rows.chunks import Task
-from lowland._base.rows.collections import with_inputs
 from lowland._base.rows.engines import run_task
 from lowland._base.rows.folding import merge_all
 from lowland._base.threads import limit_threads
+from lowland.chunks.dask_collections import with_inputs
 
 # What distributed raises when the scheduler goes away, depending on what it was waiting for.
 BROKEN = ("CancelledError", "CommClosedError", "FutureCancelledError", "FuturesCancelledError")

@@ -23,9 +23,8 @@ import lowland
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor, Phase
 from lowland._base.rows.chunks import Task
-from lowland._base.rows.collections import split_inputs
 from lowland._base.rows.engines import Job, using
-from lowland._base.rows.folding import FAN_IN
+from lowland._base.rows.folding import TreeFold
 from lowland.chunks.connection import (
     Connection,
     Stored,
@@ -37,6 +36,7 @@ from lowland.chunks.connection import (
     no_workers,
     run_remotely,
 )
+from lowland.chunks.dask_collections import split_inputs
 
 # How objects travel to workers: as bytes in a task, or as a file that a task reads.
 #
@@ -237,7 +237,7 @@ class Dask:
     def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
         """The results of all tasks merged in the tree of ``TreeFold``, on the workers."""
         with self._sending(job, monitor) as sent:
-            tree = FutureTree(merge, sent)
+            tree = TreeFold(merge, sent.merging(merge))
             for place in range(len(job.tasks)):
                 sent.wait(lambda: sent.n_tasks < sent.window)
                 tree.add(sent.task(place))
@@ -292,14 +292,21 @@ class Sending:
             self.packed.append(packed)
         return self._watched(future, self.job.tasks[place])
 
-    def merge(self, packed: bytes | Stored, name: str, values: list[Any]) -> Any:
-        """The future of the merge of some futures."""
-        key = f"lowland-merge-{digest(name, *(future.key for future in values))}"
-        future = self._submit(key, merge_values, packed, self.engine.threads, *values)
-        for value in values:
-            self.spent.add(value.key)
-            self._forget_spent(value.key)
-        return self._watched(future, None)
+    def merging(self, merge: Callable[[Any, Any], Any]) -> Callable[[list[Any]], Any]:
+        """What gives the future of the merge of some futures, which is one task."""
+        packed, data = self.shipping.pack(merge)
+        self.packed.append(packed)
+        name = digest(data)
+
+        def merged(values: list[Any]) -> Any:
+            key = f"lowland-merge-{digest(name, *(future.key for future in values))}"
+            future = self._submit(key, merge_values, packed, self.engine.threads, *values)
+            for value in values:
+                self.spent.add(value.key)
+                self._forget_spent(value.key)
+            return self._watched(future, None)
+
+        return merged
 
     def _submit(self, key: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -376,37 +383,3 @@ class Sending:
         self.held.clear()
         self.live.clear()
         self.packed.clear()
-
-
-class FutureTree:
-    """The tree of :class:`TreeFold` with futures for values: a group is merged by one task."""
-
-    def __init__(self, merge: Callable[[Any, Any], Any], sent: Sending) -> None:
-        self.sent = sent
-        self.packed, data = sent.shipping.pack(merge)
-        sent.packed.append(self.packed)
-        self.name = digest(data)
-        self.levels: list[list[Any]] = [[]]
-
-    def add(self, value: Any) -> None:
-        """One more future, the next in order."""
-        for level in range(len(self.levels) + 1):
-            if level == len(self.levels):
-                self.levels.append([])
-            self.levels[level].append(value)
-            if len(self.levels[level]) < FAN_IN:
-                return
-            value, self.levels[level] = self._merged(self.levels[level]), []
-
-    def result(self) -> Any:
-        """The future of all; each level's incomplete last group is merged into the next level."""
-        for level, values in enumerate(self.levels[:-1]):
-            if values:
-                self.levels[level + 1].append(self._merged(values))
-                self.levels[level] = []
-        return self._merged(self.levels[-1])
-
-    def _merged(self, values: list[Any]) -> Any:
-        if not values:
-            raise DataError("there are no rows.")
-        return values[0] if len(values) == 1 else self.sent.merge(self.packed, self.name, values)

@@ -109,12 +109,11 @@ def map_command(
     from lowland._base.errors import COMMAND_LINE, ParameterError
     from lowland.tables import check_free, check_writable
     from lowland.tables.formats.h5ad_writing import check_h5ad_target
+    from lowland.workflow.choosing import StreamOptions, choose, make_by_choice
     from lowland.workflow.fitting import FitOptions
-    from lowland.workflow.outputs import MapFiles, result_folder
+    from lowland.workflow.outputs import MapFiles, RunFolder, result_folder
     from lowland.workflow.pictures.methods import picture_names
     from lowland.workflow.run import RunOptions
-    from lowland.workflow.streaming.choosing import StreamOptions, choose, make_by_choice
-    from lowland.workflow.streaming.result import Home, StreamedMap
 
     console = Console(quiet=quiet, as_json=as_json)
     cls = registry.get(method)
@@ -137,7 +136,7 @@ def map_command(
     stream = StreamOptions(engine.value, scheduler, sample, resume, refine, COMMAND_LINE)
     fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
     run = RunOptions(table, fit, color, report, typed_command(ctx), console.note, orient, check)
-    data, home = options.as_data(sources), Home(folder, resume=resume, force=force)
+    data, home = options.as_data(sources), RunFolder(folder, resume=resume, force=force)
     choice = choose(data, cls, run, stream)
     if choice.streamed:
         refuse_for_parts(file_format, into)
@@ -156,11 +155,8 @@ def map_command(
     with console.warnings_as_notes(), resumable(home.begun):
         parameters = chosen_parameters(ctx)
         result = make_by_choice(choice, data, cls, parameters, run, stream, home)
-        if isinstance(result, StreamedMap):
-            files = result.files_in(folder, report=report)
-            files = result.write_files(files, force=force or resume)
-        else:
-            files = result.write_files(files, force=force, raw_text=raw_text)
+        files = files if result.parts is None else home.files(report=report)
+        files = result.write_files(files, force=force or resume, raw_text=raw_text)
     with after_writing():
         found = {"command": "map", **result.to_dict(), "outputs": files.named()}
         console.result(lines(result, files, check), found)

@@ -13,7 +13,7 @@ from lowland.cli.console import Console
 from lowland.cli.failures import after_writing, resumable
 
 if TYPE_CHECKING:
-    from lowland.workflow.streaming.choosing import StreamOptions
+    from lowland.workflow.choosing import StreamOptions
 
 
 @table_options.about_table(["labels", "label_file", "id_column", "part", "vector", "transpose"])
@@ -61,8 +61,8 @@ def transform_command(
     from lowland._base import registry
     from lowland._base.errors import COMMAND_LINE, count
     from lowland.tables import check_free, check_suffix, staged_outputs, write_frame
+    from lowland.workflow.choosing import StreamOptions
     from lowland.workflow.placing import run_placement
-    from lowland.workflow.streaming.choosing import StreamOptions
 
     console = Console(quiet=quiet, as_json=as_json)
     sources = options.found(sources)
@@ -112,18 +112,18 @@ def folder_of_parts(
 ) -> Path | None:
     """The folder that parts go to, if rows are read in chunks; None if they are not."""
     from lowland._base.errors import DataError, ParameterError
+    from lowland.workflow.choosing import size_note, why_not_streamed
     from lowland.workflow.outputs import result_stem
-    from lowland.workflow.streaming.choosing import memory_note, why_not_streamed
 
     asks = output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
-    unable = why_not_streamed(options.as_data(sources), table)
+    data = options.as_data(sources)
     if stream.asked or asks:
+        unable = why_not_streamed(data, table)
         if unable is not None:
             option = f"-o {output}" if asks else f"--engine {stream.engine}"
             raise DataError(f"{option}: rows cannot be read in chunks: {unable}.")
     else:
-        unread = unable is not None or stream.engine == "memory"
-        note = None if unread else memory_note(sources, None, stream)
+        note = size_note(data, None, table, stream)
         if note is None:
             if stream.resume:
                 raise ParameterError(
@@ -156,7 +156,7 @@ def place_parts(
     from lowland._base.errors import count
     from lowland._base.rows.parts import MANIFEST
     from lowland.tables import check_writable
-    from lowland.workflow.streaming.choosing import grouped
+    from lowland.workflow._display import grouped
     from lowland.workflow.streaming.placing import stream_placement
 
     check_writable(folder)

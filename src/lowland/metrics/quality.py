@@ -1,4 +1,4 @@
-"""The quality table of a map."""
+"""The quality table of a map, and what a run measures of one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, Quality, QualityRow
 from lowland.metrics._options import ComparisonKeywords, check_neighbors
 from lowland.metrics._views import GraphView
-from lowland.metrics.coranking import continuity, neighbor_recall, rnx_aucs, trustworthiness
+from lowland.metrics.coranking import (
+    continuity,
+    neighbor_recall,
+    point_continuity,
+    point_trust,
+    rnx_aucs,
+    trustworthiness,
+)
 from lowland.metrics.labels import knn_accuracy
 from lowland.metrics.stress import scale_normalized_stress, spearman
+from lowland.neighbors import NeighborGraph
 
 PAIR_ROWS = 1_000  # whose pairs are ranked for Spearman's correlation, by default
 
@@ -114,8 +122,42 @@ def _maps(compared: Comparison, baselines: list[np.ndarray], k: int) -> Maps:
 
 
 def _entries(compared: Comparison, labels: Any, k: int) -> list[MeasureEntry]:
-    only_neighbors = isinstance(compared.data, GraphView)
-    entries = [
+    trust, *neighbors = neighborhood_entries(k)
+    if isinstance(compared.data, GraphView):
+        entries = neighbors
+    else:
+        entries = [
+            trust,
+            *neighbors,
+            MeasureEntry(
+                "rnx_auc",
+                lambda maps: rnx_aucs(maps.others),
+                "higher",
+                "neighbors kept at all sizes, small ones weighted most: 1 is best, 0 is chance",
+            ),
+            SHEPARD,
+            MeasureEntry(
+                "scale_normalized_stress",
+                lambda maps: [scale_normalized_stress(c) for c in maps.others],
+                "lower",
+                "relative error of the distances at the best scale of the map: 0 is best",
+            ),
+        ]
+    if labels is not None:
+        entries.append(
+            MeasureEntry(
+                "knn_accuracy",
+                _each(lambda c: knn_accuracy(c, labels, k)),
+                "higher",
+                f"share of labels that {k} neighbors in the map predict; no proof of faithfulness",
+            )
+        )
+    return entries
+
+
+def neighborhood_entries(k: int) -> list[MeasureEntry]:
+    """The measures of k neighbors."""
+    return [
         MeasureEntry(
             "trustworthiness",
             _each(lambda c: trustworthiness(c, None, k)),
@@ -134,37 +176,15 @@ def _entries(compared: Comparison, labels: Any, k: int) -> list[MeasureEntry]:
             "higher",
             f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map",
         ),
-        MeasureEntry(
-            "rnx_auc",
-            lambda maps: rnx_aucs(maps.others),
-            "higher",
-            "neighbors kept at all sizes, small ones weighted most: 1 is best, 0 is chance",
-        ),
-        MeasureEntry(
-            "shepard_correlation",
-            lambda maps: [spearman(c, c.pairs(PAIR_ROWS)) for c in maps.others],
-            "higher",
-            "are rows that are far apart in the data far apart in the map? 1 is best",
-        ),
-        MeasureEntry(
-            "scale_normalized_stress",
-            lambda maps: [scale_normalized_stress(c) for c in maps.others],
-            "lower",
-            "relative error of the distances at the best scale of the map: 0 is best",
-        ),
     ]
-    if only_neighbors:
-        entries = [entries[1], entries[2]]
-    if labels is not None:
-        entries.append(
-            MeasureEntry(
-                "knn_accuracy",
-                _each(lambda c: knn_accuracy(c, labels, k)),
-                "higher",
-                f"share of labels that {k} neighbors in the map predict; no proof of faithfulness",
-            )
-        )
-    return entries
+
+
+SHEPARD = MeasureEntry(
+    "shepard_correlation",
+    lambda maps: [spearman(c, c.pairs(PAIR_ROWS)) for c in maps.others],
+    "higher",
+    "are rows that are far apart in the data far apart in the map? 1 is best",
+)
 
 
 def _each(measure: Callable[[Comparison], Any]) -> Callable[[Maps], list[Measured]]:
@@ -201,3 +221,61 @@ def _check_pca_map(given: Any, n: int, q: int) -> np.ndarray:
 
 def _random_map(compared: Comparison) -> np.ndarray:
     return generator(0).standard_normal(compared.map.table.shape)
+
+
+# What a run measures of its map: the quality table, and the quality at each point.
+
+
+NEIGHBORHOOD = 10
+FEWEST_ROWS = 4  # with fewer rows, every other row is a neighbor
+
+
+class Measures(NamedTuple):
+    """The quality table of a map (None if it was not measured), and values for each point."""
+
+    table: Quality | None
+    per_point: dict[str, np.ndarray]
+
+
+NOT_MEASURED = Measures(None, {})
+
+
+def measure_map(
+    X: Any,
+    Y: np.ndarray,
+    *,
+    labels: np.ndarray | None = None,
+    metric: Any = "euclidean",
+    pca_map: np.ndarray | None = None,
+    graph: NeighborGraph | None = None,
+    map_seconds: float | None = None,
+    n_jobs: int | None = None,
+) -> Measures:
+    """Measure a map against its data; a map of very few rows is not measured.
+
+    Parameters
+    ----------
+    X, Y : the data and the map
+    labels : array of shape (n,), optional
+        The class of each row.
+    metric : str or callable, default="euclidean"
+        Distance between rows of X; "precomputed" if X holds distances.
+    pca_map : array of shape (n, q), optional
+        The PCA map of X if it is known already.
+    graph : NeighborGraph, optional
+        The nearest neighbors of the rows of X if they are known already.
+    map_seconds : float, optional
+        Seconds that the map took or was estimated to take; measuring takes about half as long.
+    n_jobs : int or None, default=None
+        Threads.
+    """
+    if len(Y) < FEWEST_ROWS:
+        return NOT_MEASURED
+    both = Comparison(X, Y, metric=metric, n_jobs=n_jobs, graph=graph, map_seconds=map_seconds)
+    table = quality(both, labels=labels, n_neighbors=NEIGHBORHOOD, pca=pca_map)
+    k = table.n_neighbors
+    per_point = {
+        "trustworthiness": point_trust(both, None, k),
+        "continuity": point_continuity(both, None, k),
+    }
+    return Measures(table, per_point)

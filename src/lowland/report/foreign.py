@@ -14,7 +14,7 @@ import numpy as np
 from lowland._base.columns import column_names
 from lowland._base.errors import DataError
 from lowland._base.validation import is_sparse
-from lowland.report.measures import NOT_MEASURED, Measures, measure_map
+from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
 from lowland.report.page import render
 from lowland.report.summary import Map, Summary, Values
 from lowland.trust import Trust, affordable_rows, trust

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from lowland.workflow.result import MapResult
     from lowland.workflow.selecting import Selection, select_columns
     from lowland.workflow.streaming.placing import PlacedParts
-    from lowland.workflow.streaming.result import StreamedMap
 
 __all__ = [
     "AlignedTables",
@@ -37,7 +36,6 @@ __all__ = [
     "PlacedParts",
     "PlacedRows",
     "Selection",
-    "StreamedMap",
     "align_tables",
     "compare_methods",
     "describe_table",
@@ -57,7 +55,6 @@ _HOMES = {
     "PlacedParts": "streaming.placing",
     "PlacedRows": "placing",
     "Selection": "selecting",
-    "StreamedMap": "streaming.result",
     "align_tables": "aligning.running",
     "compare_methods": "comparing.running",
     "describe_table": "describing",

@@ -1,4 +1,4 @@
-"""What notebooks show of results."""
+"""How results are shown: in notebooks, and numbers for people."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ UNDER = {
     "trustworthiness": "trustworthiness",
     "shepard_correlation": "Spearman",
 }
+
+
+def grouped(number: int) -> str:
+    """A number of rows for people.
+
+    >>> grouped(950), grouped(10_000_000)
+    ('950', '10 000 000')
+    """
+    return f"{number:,}".replace(",", " ") if number >= 10_000 else str(number)
 
 
 def picture_html(figure: Figure, alt: str) -> str:

@@ -14,8 +14,8 @@ from lowland._base.memory import available_memory
 from lowland._base.validation import is_sparse
 from lowland.methods.linear.pca import PCA
 from lowland.metrics import distance_concentration, intrinsic_dimension
+from lowland.metrics.quality import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.preparation.preparation import Preparation
-from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.tables import Table
 from lowland.tables.columns.categories import frame_of, take_part
 from lowland.tables.columns.refusal import why_refused

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,13 +13,18 @@ from lowland._base.base import Reducer
 from lowland._base.chain import Chain
 from lowland._base.errors import PYTHON, ParameterError, Spelling
 from lowland._base.interrupts import stopped_by_interrupt
+from lowland.methods.linear.pca import PCA
+from lowland.neighbors import NeighborGraph
 from lowland.tables.preparing import Prepared
 from lowland.workflow._parameters import MAP_DEFAULTS
-from lowland.workflow._shared import SharedWork
 from lowland.workflow._stages import Stages, peak_memory
 from lowland.workflow.targets import Target
 
+if TYPE_CHECKING:
+    from lowland.workflow.streaming.rows import ChunkRows
+
 PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first
+NOT_PLACED = np.empty((0, 0))  # the map of rows in chunks until they are placed
 
 
 class FitOptions(NamedTuple):
@@ -44,58 +50,70 @@ class Fit(NamedTuple):
     log: list[str]
     is_turned: bool = False  # by an orientation; then an axis is no longer one of the method's
     learned_from: str | None = None  # the column that the method was given beside the rows
+    n_fitted: int = 0  # rows that the method was fitted to
+
+    @property
+    def sides(self) -> list[float] | None:
+        """The sides of a map that is a torus; None if it is not one, or was turned off its axes."""
+        sides = self.estimator._torus_sides()
+        return None if sides is None or self.is_turned else [float(side) for side in sides]
+
+
+class Fitted(NamedTuple):
+    """A method that was fitted, and its map if all rows are in memory."""
+
+    estimator: Reducer
+    Y: np.ndarray | None
+    n_rows: int  # that it was fitted to
+    stopped: bool
+    log: list[str]
+
+
+Make = Callable[[tuple[int, int], list[str]], Reducer]
 
 
 def fit_method(
-    shared: SharedWork,
+    rows: PreparedRows | ChunkRows,
     cls: type[Reducer],
     given: dict[str, Any],
     target: Target,
     options: FitOptions,
     stages: Stages,
 ) -> Fit:
-    """Fit a method to the prepared rows, after PCA where the method wants that."""
-    prepared = shared.prepared
+    """Fit a method to prepared rows, after PCA where the method wants that."""
+    prepared = rows.prepared
     log: list[str] = []
+
+    def make(shape: tuple[int, int], log: list[str]) -> Reducer:
+        return make_estimator(prepared, cls, shape, target.values, given, options, log)
+
     with peak_memory() as peak:
         start = time.perf_counter()
         with stages.timed("preparing"):
-            X, pca = _reduced(shared, cls, given, options, log)
-            estimator = make_estimator(prepared, cls, X, target.values, given, options, log)
-            log += target.log
-        with (
-            stages.timed("fitting"),
-            stopped_by_interrupt(estimator) as stop,
-            estimator.sharing() as work,
-        ):
-            Y = estimator.fit_transform(X, target.values)
+            X, pca = rows.ready, None
+            n_columns = pca_columns(prepared, cls, given, options)
+            if n_columns is not None:
+                X, pca = rows.reduced(n_columns)
+                log.append(pca_log(pca, options.spelling))
+        with stages.timed("fitting"):
+            made = rows.fitted(X, make, target)
         seconds = time.perf_counter() - start
-    shared.learn_from(estimator, X, Y, work.graph)
-    steps = [step for step in (prepared.preparation, pca, estimator) if step is not None]
+    steps = [step for step in (prepared.preparation, pca, made.estimator) if step is not None]
     for step in steps:
         if "verbose" in step.parameters():
             step.set_params(verbose=False)  # progress bars are a matter of this run only
-    model = steps[0] if len(steps) == 1 else Chain(steps)
-    name = registry.snake_case(cls.__name__)
-    facts = seconds, peak.n_bytes, stop.asked, log
-    return Fit(name, estimator, model, Y, *facts, learned_from=target.column)
-
-
-def _reduced(
-    shared: SharedWork,
-    cls: type[Reducer],
-    given: dict[str, Any],
-    options: FitOptions,
-    log: list[str],
-) -> tuple[Any, Any]:
-    """The rows in fewer columns and the PCA that made them, or the rows as they are and None."""
-    X = shared.prepared.X
-    n_columns = pca_columns(shared.prepared, cls, given, options)
-    if n_columns is None:
-        return X, None
-    scores, pca = shared.reduced(n_columns)
-    log.append(pca_log(pca, options.spelling))
-    return scores, pca
+    return Fit(
+        registry.snake_case(cls.__name__),
+        made.estimator,
+        steps[0] if len(steps) == 1 else Chain(steps),
+        NOT_PLACED if made.Y is None else made.Y,
+        seconds,
+        peak.n_bytes,
+        made.stopped,
+        [*log, *made.log, *target.log],
+        learned_from=target.column,
+        n_fitted=made.n_rows,
+    )
 
 
 def pca_log(pca: Any, spelling: Spelling) -> str:
@@ -137,14 +155,14 @@ def pca_columns(
 def make_estimator(
     prepared: Prepared,
     cls: type[Reducer],
-    X: Any,
+    shape: tuple[int, int],
     y: Any,
     given: dict[str, Any],
     options: FitOptions,
     log: list[str],
 ) -> Reducer:
-    """The method with its parameters, for data of the shape of X."""
-    parameters = {**_defaults(cls, X, y, given, log), **given}
+    """The method with its parameters, for data of a shape."""
+    parameters = {**_defaults(cls, shape, y, given, log), **given}
     if prepared.distances:
         _require_distances(cls, options.spelling)
         parameters["metric"] = "precomputed"
@@ -154,7 +172,7 @@ def make_estimator(
         n_jobs=options.n_jobs,
         verbose=options.verbose,
     )
-    n, k = X.shape[0], estimator.get_params().get("n_neighbors")
+    n, k = shape[0], estimator.get_params().get("n_neighbors")
     if isinstance(k, int) and k > n:  # methods that do not take fewer refuse it
         log.append(
             f"all other rows are neighbors of each row, because there are only {n} rows "
@@ -164,14 +182,14 @@ def make_estimator(
 
 
 def _defaults(
-    cls: type[Reducer], X: Any, y: Any, given: dict[str, Any], log: list[str]
+    cls: type[Reducer], shape: tuple[int, int], y: Any, given: dict[str, Any], log: list[str]
 ) -> dict[str, Any]:
     """Defaults of a run, lowered to what the data allow."""
     found: dict[str, Any] = {}
-    n, wanted = X.shape[0], MAP_DEFAULTS["n_components"]
+    n, wanted = shape[0], MAP_DEFAULTS["n_components"]
     if "n_components" not in given:
         n_classes = len(set(y.tolist())) if cls.needs_target else 0
-        most = min(wanted, cls.most_components(*X.shape, n_classes))
+        most = min(wanted, cls.most_components(*shape, n_classes))
         if most < wanted:
             log.append(f"one dimension, because {cls.__name__} has no more for these data")
         found["n_components"] = most
@@ -208,3 +226,89 @@ def _require_distances(cls: type[Reducer], spelling: Spelling) -> None:
         f"{spelling.option('distances')}: {cls.__name__} works on columns, not on distances; "
         f"these methods take distances: {', '.join(able)}."
     )
+
+
+# The rows of a table in memory, and work on them that several steps of a run use.
+
+
+class Seen(NamedTuple):
+    """The rows as a method got them, and the neighbors that it found among them, if any."""
+
+    X: Any
+    graph: NeighborGraph | None
+    metric: Any
+
+
+class PreparedRows:
+    """Prepared rows in memory, with their principal components and their neighbor graph.
+
+    The scores of a PCA are sorted by variance, so that their first q columns are the PCA map of
+    the table in q dimensions. The reduction before a neighbor method therefore also gives the PCA
+    baseline of the quality table, and several methods of one run share one reduction.
+
+    A neighbor method computes the nearest neighbors of the rows. If it was fitted on the prepared
+    table itself, the measures of neighborhoods use the same graph. ``seen`` has the rows and the
+    neighbors of the last method, by which its map is judged.
+    """
+
+    def __init__(self, prepared: Prepared, seed: int, n_jobs: int | None) -> None:
+        self.prepared, self.seed, self.n_jobs = prepared, seed, n_jobs
+        self.ready = prepared.X  # as a method gets them
+        self._reduced: dict[int, tuple[np.ndarray, PCA]] = {}
+        self._scores: np.ndarray | None = None
+        self.graph: NeighborGraph | None = None  # of the prepared table, if a method computed it
+        self._all_seen: list[Seen] = []
+
+    def reduced(self, n_columns: int) -> tuple[np.ndarray, PCA]:
+        """The scores of the rows on the first principal axes, and the fitted PCA."""
+        if n_columns not in self._reduced:
+            pca = PCA(n_columns, random_state=self.seed, n_jobs=self.n_jobs)
+            scores = np.asarray(pca.fit_transform(self.ready))
+            self._reduced[n_columns] = scores, pca
+            self._keep(scores)
+        return self._reduced[n_columns]
+
+    def fitted(self, X: Any, make: Make, target: Target) -> Fitted:
+        """A method fitted to rows; ``make`` makes it for data of a shape, and logs about that.
+
+        The neighbors of the rows are kept, and their PCA map unless the axes were rescaled.
+        """
+        log: list[str] = []
+        estimator = make(X.shape, log)
+        with stopped_by_interrupt(estimator) as stop, estimator.sharing() as work:
+            Y = estimator.fit_transform(X, target.values)
+        metric = getattr(estimator, "metric", self.prepared.metric)
+        self._all_seen.append(Seen(X, work.graph, metric))
+        if X is self.ready and getattr(estimator, "metric", None) == "euclidean":
+            self.graph = self.graph or work.graph
+        plain = type(estimator) is PCA and not (estimator.whiten or estimator.scale)
+        if plain and X is self.ready:
+            self._keep(np.asarray(Y))
+        return Fitted(estimator, Y, len(Y), stop.asked, log)
+
+    @property
+    def seen(self) -> Seen:
+        """What the last method got."""
+        return self._all_seen[-1]
+
+    def common(self) -> Seen:
+        """What several methods are compared by: the fewest columns that one of them got.
+
+        With the longest neighbor lists that a method found in these columns.
+        """
+        X = min((seen.X for seen in self._all_seen), key=lambda X: X.shape[1])
+        metric = self.prepared.metric
+        graphs = [seen.graph for seen in self._all_seen if seen.X is X and seen.metric == metric]
+        known = [graph for graph in graphs if graph is not None]
+        longest = max(known, key=lambda graph: graph.n_neighbors, default=None)
+        return Seen(X, longest, metric)
+
+    def pca_map(self, n_components: int) -> np.ndarray | None:
+        """The PCA map of the table; None if no step of the run has computed it."""
+        if self._scores is None or self._scores.shape[1] < n_components:
+            return None
+        return self._scores[:, :n_components]
+
+    def _keep(self, scores: np.ndarray) -> None:
+        if self._scores is None or scores.shape[1] > self._scores.shape[1]:
+            self._scores = scores

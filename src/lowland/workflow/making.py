@@ -12,10 +12,10 @@ from lowland._base.errors import ParameterError
 from lowland.tables.in_memory import is_path
 from lowland.tables.options import TableOptions, takes_table_options
 from lowland.workflow._parameters import DEFAULT_METHOD, method_parameters
+from lowland.workflow.choosing import StreamOptions, choose, make_by_choice
 from lowland.workflow.fitting import FitOptions
 from lowland.workflow.result import MapResult
 from lowland.workflow.run import RunOptions
-from lowland.workflow.streaming.choosing import StreamOptions, choose, make_by_choice
 
 
 @takes_table_options()
@@ -90,8 +90,8 @@ def make_map(
     Returns
     -------
     MapResult
-        The map, the model, the quality, and methods that write them. A :class:`StreamedMap`, whose
-        ``parts`` are files with the map of all rows, if rows were read in chunks.
+        The map, the model, the quality, and methods that write them. If rows were read in chunks,
+        its ``parts`` are files with the map of all rows.
 
     Examples
     --------

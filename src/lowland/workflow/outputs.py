@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import uuid
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lowland._base.errors import DataError, LowlandError
+from lowland._base.models.codec import load
+from lowland._base.rows.parts import MANIFEST
 from lowland.tables import check_suffix, staged_outputs, write_frame
 from lowland.workflow._stages import OptionalStages, Stages
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+MODEL, PICTURE, REPORT = "model.lowland", "map.png", "report.html"
 
 
 class MapFiles(NamedTuple):
@@ -44,9 +57,9 @@ class MapFiles(NamedTuple):
         """
         return cls(
             folder / f"map.{file_format}",
-            folder / "map.png",
-            folder / "report.html" if report else None,
-            folder / "model.lowland",
+            folder / PICTURE,
+            folder / REPORT if report else None,
+            folder / MODEL,
             folder / f"{result_stem(copy_of)}.h5ad" if copy_of else None,
             folder / f"trust.{file_format}" if trust else None,
             tuple(folder / f"{name}.png" for name in pictures),
@@ -110,41 +123,152 @@ class Writing(NamedTuple):
     def write(
         self,
         files: MapFiles,
-        frame: pl.DataFrame,
+        frame: pl.DataFrame | None,
         writers: Mapping[str, Callable[[Path], None]],
         draw: Callable[[str, Path], None],
     ) -> MapFiles:
         """Write the given files, which lie in one folder; the result has those written.
 
-        ``writers`` write the files beside the map, by kind, or leave them out; ``draw`` a picture
-        by its name, before the report, which shows it, too.
+        Without a ``frame`` the map is there already. ``writers`` write the files beside it, by
+        kind, or leave them out; ``draw`` a picture by its name, before the report, which shows it,
+        too.
         """
-        check_suffix(files.map)
         keeper = self.keeper
         for kind in writers:
             keeper.lost.pop(kind, None)  # of an earlier attempt
-        paths = files.paths()
+        planned = {kind: path for kind in writers if (path := getattr(files, kind)) is not None}
+        optional = [*files.pictures, *planned.values()]
+        if frame is not None:
+            check_suffix(files.map)
+        paths = optional if frame is None else [files.map, *optional]
         with (
             keeper.left_out_after_interrupt(),
-            staged_outputs(paths, force=self.force, optional=paths[1:]) as staged,
+            staged_outputs(paths, force=self.force, optional=optional) as staged,
         ):
             by_name = {path.name: path for path in staged}
-            with self.stages.timed("writing"):
-                write_frame(frame, by_name[files.map.name], raw_text=self.raw_text)
+            if frame is not None:
+                with self.stages.timed("writing"):
+                    write_frame(frame, by_name[files.map.name], raw_text=self.raw_text)
             for more in files.pictures:
                 with self.stages.timed("drawing"):
                     draw(more.stem, by_name[more.name])
-            for kind, write in writers.items():
-                path: Path | None = getattr(files, kind)
-                if path is not None:
-                    place = by_name[path.name]
-                    work = functools.partial(write, place)
-                    keeper.attempt(kind, work, None, path=place, interruptible=kind != "model")
+            for kind, path in planned.items():
+                place = by_name[path.name]
+                work = functools.partial(writers[kind], place)
+                keeper.attempt(kind, work, None, path=place, interruptible=kind != "model")
             absent = [path.stem for path in files.pictures if not by_name[path.name].exists()]
-            planned = {kind: getattr(files, kind) for kind in writers}
-            absent += [
-                kind
-                for kind, path in planned.items()
-                if path is not None and not by_name[path.name].exists()
-            ]
+            absent += [kind for kind, path in planned.items() if not by_name[path.name].exists()]
         return files.without([*keeper.lost, *absent])
+
+
+# The folder of a map whose rows are read in chunks.
+
+
+RUN, PARTS, PLACED = "run.json", "map", "placed"
+
+
+def run_identity(facts: Mapping[str, Any]) -> str:
+    """A name for a run: what decides about its bytes."""
+    from lowland import __version__
+
+    text = json.dumps({**facts, "lowland": __version__}, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class TemporaryFolder:
+    """A temporary folder that is removed with this object."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="lowland-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+class RunFolder:
+    """The folder of a run in chunks: the model, what is known about its fit, and the map.
+
+    The model is saved before rows are placed, so that a run can go on where it stopped.
+    """
+
+    def __init__(self, folder: Path, *, resume: bool, force: bool) -> None:
+        self.folder, self.resume, self.force = folder, resume, force
+
+    @property
+    def model(self) -> Path:
+        return self.folder / MODEL
+
+    @property
+    def parts(self) -> Path:
+        return self.folder / PARTS
+
+    @property
+    def placed(self) -> Path:
+        """Where parts wait that steps on all rows will move."""
+        return self.folder / PLACED
+
+    @property
+    def begun(self) -> Path:
+        """The file that is there once the model of a run was saved."""
+        return self.folder / RUN
+
+    def files(self, *, report: bool = True) -> MapFiles:
+        """The files of such a map."""
+        page = self.folder / REPORT if report else None
+        return MapFiles(self.parts, self.folder / PICTURE, page, self.model)
+
+    def check(self, *, report: bool = True) -> None:
+        """Refuse results that are there, unless they may be replaced or the run goes on."""
+        if self.resume or self.force:
+            return
+        names = [MODEL, RUN, PARTS, PICTURE, *([REPORT] if report else [])]
+        there = next((name for name in names if (self.folder / name).exists()), None)
+        if there is not None:
+            raise DataError(
+                f"{self.folder / there}: exists already; overwrite it with force=True (--force), "
+                "or go on with a run that was stopped with --resume."
+            )
+
+    def clear(self) -> None:
+        """Remove the model and the parts of an older run, which may be replaced."""
+        if self.resume or not self.force:
+            return
+        for path in (self.begun, self.model):
+            path.unlink(missing_ok=True)
+        for folder in (self.parts, self.placed):
+            for part in (*folder.glob("part-*.parquet"), folder / MANIFEST):
+                part.unlink(missing_ok=True)
+
+    def saved(self, identity: str) -> tuple[Any, dict[str, Any]] | None:
+        """The model of this run and what is known about its fit; None if it was not saved yet."""
+        path = self.begun
+        if not self.resume or not path.exists():
+            return None
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            same, facts = found["identity"] == identity, dict(found["fit"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path}: cannot be read; choose another folder.") from error
+        if not same:
+            raise DataError(
+                f"{self.folder}: holds another run (other files, options, seed or version); "
+                "choose another folder, or start anew with --force instead of --resume."
+            )
+        try:
+            return load(self.model), facts
+        except (OSError, LowlandError) as error:
+            raise DataError(f"{self.model}: cannot be read ({error}); start anew.") from error
+
+    def save(self, model: Any, identity: str, facts: Mapping[str, Any]) -> Any:
+        """Save the model; the result is the model as a later run would load it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.clear()
+        unfinished = self.folder / f".{MODEL}-{uuid.uuid4().hex[:12]}.part"
+        try:
+            model.save(unfinished)
+            os.replace(unfinished, self.model)
+            unfinished.write_text(
+                json.dumps({"identity": identity, "fit": dict(facts)}, indent=1), encoding="utf-8"
+            )
+            os.replace(unfinished, self.begun)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return load(self.model)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lowland._base.base import Reducer
 from lowland._base.errors import DataError, ParameterError
+from lowland._base.rows.parts import Parts
 from lowland.metrics import Quality
-from lowland.report.measures import Measures
+from lowland.metrics.quality import Measures
 from lowland.tables import check_free, map_frame, staged_outputs, write_frame
 from lowland.tables.formats.h5ad_writing import map_key, plain, uns_params, write_h5ad
 from lowland.tables.preparing import Prepared
 from lowland.trust import Trust
-from lowland.workflow._display import picture_html, sentences_html
+from lowland.workflow._display import grouped, picture_html, sentences_html
 from lowland.workflow._stages import STAGES, OptionalStages, Stages
 from lowland.workflow.fitting import Fit
-from lowland.workflow.outputs import MapFiles, Writing
+from lowland.workflow.outputs import MapFiles, RunFolder, TemporaryFolder, Writing
 from lowland.workflow.pictures.maps import picture_of
 from lowland.workflow.pictures.methods import MethodPictures
 from lowland.workflow.summary import map_entry, plain_value, summarize, table_facts, variance_shares
@@ -81,10 +83,38 @@ def _params(found: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
     return uns_params(found, __version__, prepared.table.part)
 
 
+class Chunked(NamedTuple):
+    """How rows were gone through that were read in chunks, and the files of their map."""
+
+    engine: str
+    n_rows: int
+    parts: Parts
+    temporary: TemporaryFolder | None = None  # that the parts are in, if any
+
+    def shown(self, m: int) -> str:
+        """Which rows a picture of m of them shows."""
+        if m == self.n_rows:
+            return f"{grouped(m)} rows"
+        return f"a sample of {grouped(m)} of {grouped(self.n_rows)} rows"
+
+    def moved(self, home: RunFolder) -> Chunked:
+        """The same with the parts in another folder, which they are copied to."""
+        parts = self.parts
+        if parts.folder == home.parts:
+            return self
+        home.parts.mkdir(exist_ok=True)
+        for path in sorted(parts.folder.iterdir()):
+            shutil.copyfile(path, home.parts / path.name)
+        files = tuple(home.parts / path.name for path in parts.files)
+        return self._replace(parts=parts._replace(folder=home.parts, files=files), temporary=None)
+
+
 class MapResult:
     """A map with everything that is known about it; :func:`make_map` returns one.
 
-    Shown in a notebook as the picture and the quality table.
+    Shown in a notebook as the picture and the quality table. Of a table that was read in chunks,
+    ``map``, ``coordinates``, ``trust`` and the picture are those of a sample of rows, and ``parts``
+    has the map of all rows.
 
     Attributes
     ----------
@@ -92,6 +122,16 @@ class MapResult:
         One row per row of the data: its id, its coordinates and its labels, as in ``map.csv``.
     coordinates : ndarray of shape (n_rows, n_components)
         The coordinates alone.
+    parts : Parts or None
+        The Parquet files of the map of a table that was read in chunks: ``parts.files``, in the
+        order of the rows. Until :meth:`write` puts them elsewhere, they are in a temporary folder,
+        which is removed with this object. None if the table was read as a whole.
+    n_rows : int
+        Rows that have a place in the map.
+    fitted_rows : int
+        Rows that the method was fitted to.
+    engine : str
+        What went through the rows: "memory", "stream" or "dask".
     estimator : Reducer
         The fitted method.
     model : Reducer or Chain
@@ -129,8 +169,10 @@ class MapResult:
         command: str,
         stages: Stages,
         keeper: OptionalStages | None = None,
+        chunked: Chunked | None = None,
     ) -> None:
         self._prepared, self._fit, self._measures = prepared, fit, measures
+        self._chunked = chunked
         self._judged = judged
         self._command, self._stages = command, stages
         self._keeper = keeper or OptionalStages()
@@ -144,6 +186,22 @@ class MapResult:
     @property
     def coordinates(self) -> np.ndarray:
         return self._fit.Y
+
+    @property
+    def parts(self) -> Parts | None:
+        return None if self._chunked is None else self._chunked.parts
+
+    @property
+    def n_rows(self) -> int:
+        return len(self._fit.Y) if self._chunked is None else self._chunked.n_rows
+
+    @property
+    def fitted_rows(self) -> int:
+        return self._fit.n_fitted
+
+    @property
+    def engine(self) -> str:
+        return "memory" if self._chunked is None else self._chunked.engine
 
     @property
     def estimator(self) -> Reducer:
@@ -185,7 +243,8 @@ class MapResult:
     def picture(self) -> Figure:
         """The map as a matplotlib figure; :func:`lowland.plot.save_figure` writes it."""
         with self._stages.timed("drawing"):
-            return picture_of(self._prepared.table, self._fit, self.color)
+            rows = None if self._chunked is None else self._chunked.shown(len(self._fit.Y))
+            return picture_of(self._prepared.table, self._fit, self.color, rows=rows)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the report, one HTML file; an existing file is replaced."""
@@ -213,7 +272,8 @@ class MapResult:
         """Write map, model, pictures and report into a folder in one step.
 
         If the map cannot be written, nothing is. If one of the others cannot be made, a warning
-        says so, and the rest is written.
+        says so, and the rest is written. The map of a table that was read in chunks is a folder
+        ``map`` of Parquet files; for it, only ``report`` and ``force`` matter.
 
         Parameters
         ----------
@@ -240,6 +300,14 @@ class MapResult:
         """
         if into not in (None, "obsm"):
             raise ParameterError(f"into={into!r} is not allowed; expected 'obsm' or None.")
+        if self._chunked is not None:
+            home = RunFolder(Path(folder), resume=False, force=force)
+            home.check(report=report)
+            home.folder.mkdir(parents=True, exist_ok=True)
+            home.clear()
+            self.save(home.model)
+            self._chunked = self._chunked.moved(home)
+            return self.write_files(home.files(report=report), force=force)
         source = self._prepared.table.source
         files = MapFiles.in_folder(
             Path(folder),
@@ -255,7 +323,10 @@ class MapResult:
     def write_files(
         self, files: MapFiles, *, force: bool = False, raw_text: bool = False
     ) -> MapFiles:
-        """Write the given files, which lie in one folder; the result has those written."""
+        """Write the given files, which lie in one folder; the result has those written.
+
+        The model and the map of a table that was read in chunks are there already.
+        """
         writers: dict[str, Callable[[Path], None]] = {
             "model": self.save,
             "picture": self._draw,
@@ -263,8 +334,11 @@ class MapResult:
             "h5ad": functools.partial(write_copy, self, self._prepared, force=force),
             "trust": functools.partial(self._write_trust, raw_text=raw_text),
         }
+        if self._chunked is not None:
+            del writers["model"]
+        frame = self.map if self._chunked is None else None
         how = Writing(self._keeper, self._stages, force, raw_text)
-        return how.write(files, self.map, writers, self._pictures.write)
+        return how.write(files, frame, writers, self._pictures.write)
 
     def _draw(self, path: Path) -> None:
         from lowland.plot import save_figure
@@ -311,13 +385,25 @@ class MapResult:
         if self._pictures:
             with self._stages.timed("drawing"):
                 entry["pictures"] = self._pictures.for_report()
-        return summarize(self._prepared, [entry], self._later_log(), self._command, self.color)
+        found = summarize(self._prepared, [entry], self._later_log(), self._command, self.color)
+        if self._chunked is not None:
+            source = Path(self._prepared.table.source).name
+            found["title"] = f"{source}: {entry['title']} of {grouped(self.n_rows)} rows"
+            found["input"]["rows"] = self.n_rows
+            found["streamed"] = {
+                "engine": self.engine,
+                "rows": self.n_rows,
+                "fitted": self.fitted_rows,
+                "shown": len(self._fit.Y),
+                "parts": len(self._chunked.parts.files),
+            }
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The result without the map, in plain values that JSON can hold."""
         table, fit = self._prepared.table, self._fit
         parameters = fit.estimator.get_params().items()
-        return {
+        found = {
             **table_facts(table),
             "color": self.color,
             "preparation": [*self._prepared.log, *self._later_log()],
@@ -336,10 +422,27 @@ class MapResult:
             "notes": [*table.notes, *self._prepared.cautions],
             "not_made": self.not_made,
         }
+        if self._chunked is None:
+            return found
+        parts = self._chunked.parts
+        return {
+            **found,
+            "rows": self.n_rows,
+            "stages": {"placing": 0.0, **self.seconds},
+            "engine": self.engine,
+            "fitted_rows": self.fitted_rows,
+            "placed_rows": parts.n_rows,
+            "shown_rows": len(fit.Y),
+            "parts": {
+                "folder": str(parts.folder),
+                "files": len(parts.files),
+                "kept": parts.n_kept,
+            },
+        }
 
     def __repr__(self) -> str:
-        rows, dimensions = self._fit.Y.shape
-        text = f"{type(self.estimator).__name__} of {rows} rows, {dimensions} dimensions"
+        dimensions = self._fit.Y.shape[1]
+        text = f"{type(self.estimator).__name__} of {self.n_rows} rows, {dimensions} dimensions"
         if self.quality is not None and "trustworthiness" in self.quality.to_dict():
             text += f", trustworthiness {self.quality['trustworthiness'].value:.3f}"
         return f"MapResult({text})"

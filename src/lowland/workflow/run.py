@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowland._base.base import Reducer
 from lowland._base.errors import ParameterError
-from lowland.report.measures import NOT_MEASURED, Measures, measure_map
+from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
 from lowland.tables import Table
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared, prepare, read
-from lowland.workflow._shared import SharedWork
 from lowland.workflow._stages import OptionalStages, Stages
-from lowland.workflow.fitting import Fit, FitOptions, fit_method
+from lowland.workflow.fitting import Fit, FitOptions, PreparedRows, Seen, fit_method
 from lowland.workflow.orienting import orientation_goal, turned
 from lowland.workflow.result import MapResult
-from lowland.workflow.targets import first_class, learned_target
-from lowland.workflow.trusting import NOT_JUDGED, Source, check_fit, judge_fit
+from lowland.workflow.targets import Target, first_class, learned_target
+from lowland.workflow.trusting import NOT_JUDGED, Source, check_fit, judge_fit, make_again
+
+if TYPE_CHECKING:
+    from lowland.workflow.streaming.rows import ChunkRows
 
 MOST_CLASSES = 100
 
@@ -43,58 +47,113 @@ class RunOptions:
     check: bool = False  # whether the map is made again, to see what is stable and what is chance
 
 
+class MemoryRows:
+    """The rows of a run over a table that is read as a whole.
+
+    A run goes through the same steps with rows in chunks,
+    :class:`lowland.workflow.streaming.rows.ChunkRows`.
+    """
+
+    prepared: Prepared
+    rows: PreparedRows
+
+    def __init__(self, data: Any, options: RunOptions) -> None:
+        self.data, self.options = data, options
+
+    def running(self) -> AbstractContextManager[Any]:
+        """The block around all that goes through the rows."""
+        return contextlib.nullcontext()
+
+    def read(self, how: TableOptions) -> Table:
+        """The table whose columns are decided on; in chunks, that of a sample of the rows."""
+        return read(self.data, how.for_data(self.data))
+
+    def prepare(self, table: Table, how: TableOptions) -> Prepared:
+        """The rows of this table prepared, and all others as they are."""
+        self.prepared = prepare(table, how.for_data(self.data))
+        return self.prepared
+
+    def fit(self, cls: type[Reducer], given: dict[str, Any], target: Target, stages: Stages) -> Fit:
+        """The method fitted to the rows."""
+        options = self.options.fit
+        self.rows = PreparedRows(self.prepared, options.seed, options.n_jobs)
+        return fit_method(self.rows, cls, given, target, options, stages)
+
+    def place(self, fit: Fit, stages: Stages) -> Fit:
+        """The fit with the places of the rows in the map."""
+        return fit
+
+    def measure(self, fit: Fit, color: str | None) -> Measures:
+        """The quality of the map against all rows."""
+        # the estimate, not the measured time: the same run measures the same rows everywhere
+        seconds = type(fit.estimator).estimate(*self.prepared.X.shape).seconds
+        return measure_fit(self.rows, fit, color, self.options.fit.n_jobs, seconds)
+
+    def seen(self, fit: Fit) -> Seen:
+        """What the method got, by which its map is judged."""
+        return self.rows.seen
+
+    def chunked(self) -> None:
+        """The files of the map; None in memory."""
+
+
 def run_map(
-    data: Any, cls: type[Reducer], parameters: dict[str, Any], options: RunOptions
+    rows: MemoryRows | ChunkRows, cls: type[Reducer], parameters: dict[str, Any]
 ) -> MapResult:
     """Make one map."""
-    stages = Stages()
-    table_options = dataclasses.replace(
+    options, stages, keeper = rows.options, Stages(), OptionalStages()
+    table = dataclasses.replace(
         options.table,
         missing_distances=cls.accepts_missing,
         missing_values_taken=cls.allows_nan,
         learns=cls.needs_target,
     )
-    parameters, table_options = with_gower(parameters, table_options)
-    options = dataclasses.replace(options, table=table_options)
-    prepared, color = prepare_run(data, options, stages)
-    asked, spelling = table_options.target, table_options.spelling
-    target = learned_target(prepared.table, cls, asked, parameters, spelling)
-    parameters = {**parameters, **target.parameters}
-    goal = orientation_goal(options.orient, prepared.table, options.fit.spelling)
-    if goal is not None and isinstance(wanted := parameters.get("n_components"), int):
-        goal.check(wanted)  # before the fit, which may take long
-    shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
-    fit = fit_method(shared, cls, parameters, target, options.fit, stages)
-    if goal is not None:
-        fit = turned(fit, goal, options.note)
-    if fit.stopped:
-        options.note("stopped; the map computed so far is kept")
-    keeper, measures, judged = OptionalStages(), NOT_MEASURED, NOT_JUDGED
+    parameters, table = with_gower(parameters, table)
+    options = dataclasses.replace(options, table=table)
+    measures, judged = NOT_MEASURED, NOT_JUDGED
+    with rows.running():
+        prepared, color = prepare_run(rows, options, stages)
+        target = learned_target(prepared.table, cls, table.target, parameters, table.spelling)
+        given = {**parameters, **target.parameters}
+        goal = orientation_goal(options.orient, prepared.table, options.fit.spelling)
+        if goal is not None and isinstance(wanted := given.get("n_components"), int):
+            goal.check(wanted)  # before the fit, which may take long
+        fit = rows.fit(cls, given, target, stages)
+        if goal is not None:
+            fit = turned(fit, goal, options.note)
+        if fit.stopped:
+            options.note("stopped; the map computed so far is kept")
+        fit = rows.place(fit, stages)
+        if options.measure:
+
+            def measured() -> Measures:
+                return rows.measure(fit, color)
+
+            with stages.timed("measuring"):
+                measures = keeper.attempt("measures", measured, NOT_MEASURED)
+    chunked = rows.chunked()
     if options.measure:
-        # the estimate, not the measured time: the same run measures the same rows everywhere
-        seconds = cls.estimate(*prepared.X.shape).seconds
-
-        def measured() -> Measures:
-            return measure_fit(shared, fit, color, options.fit.n_jobs, seconds)
-
-        with stages.timed("measuring"):
-            measures = keeper.attempt("measures", measured, NOT_MEASURED)
-        seen = shared.seen
+        seen = rows.seen(fit)
         source = Source.of(seen.X, seen.graph, prepared, fit)
+        if chunked is not None:
+            source = source.of_sample(len(fit.Y), chunked.n_rows)
+        # in chunks, to place a row takes about as long as its share of the fit
+        seconds = cls.estimate(*prepared.X.shape).seconds
         with stages.timed("judging"):
             judged = judge_fit(source, fit, options.fit, seconds, keeper)
         if options.check:
-            judged = check_fit(
-                *(judged, source, seen.X, fit, parameters, target.values),
-                *(options.fit, keeper, stages),
-            )
+            again = make_again(source, seen.X, fit, given, target.values, options.fit)
+            judged = check_fit(judged, source, again, options.fit, keeper, stages)
     return MapResult(
-        *(prepared, fit, measures),
+        prepared,
+        fit,
+        measures,
         judged=judged,
         color=color,
         command=options.command,
         stages=stages,
         keeper=keeper,
+        chunked=chunked,
     )
 
 
@@ -113,18 +172,20 @@ def with_gower(
     return {**parameters, "metric": "manhattan"}, dataclasses.replace(table, gower=True)
 
 
-def prepare_run(data: Any, options: RunOptions, stages: Stages) -> tuple[Prepared, str | None]:
+def prepare_run(
+    rows: MemoryRows | ChunkRows, options: RunOptions, stages: Stages
+) -> tuple[Prepared, str | None]:
     """The prepared rows and the column that colors the map."""
-    how = options.table.for_data(data)
+    how = options.table
     if options.color is not None:
         how = dataclasses.replace(how, kept=(options.color,))
     with stages.timed("reading"):
-        table = read(data, how)
+        table = rows.read(how)
     for note in table.notes:
         options.note(note)
     with stages.timed("preparing"):
-        prepared = prepare(table, how)
-        color = choose_color(prepared.table, options.color or options.table.target)
+        prepared = rows.prepare(table, how)
+        color = choose_color(prepared.table, options.color or how.target)
     for caution in prepared.cautions:
         options.note(caution)
     return prepared, color
@@ -142,21 +203,21 @@ def choose_color(table: Table, asked: str | None) -> str | None:
 
 
 def measure_fit(
-    shared: SharedWork,
+    rows: PreparedRows,
     fit: Fit,
     color: str | None,
     n_jobs: int | None,
     map_seconds: float | None = None,
 ) -> Measures:
     """The quality of a map against the prepared rows; ``map_seconds`` as in ``Comparison``."""
-    prepared = shared.prepared
+    prepared = rows.prepared
     return measure_map(
         prepared.measured_rows,
         fit.Y,
         labels=classes_in(prepared.table, color),
         metric=prepared.metric,
-        pca_map=shared.pca_map(fit.Y.shape[1]),
-        graph=shared.graph,
+        pca_map=rows.pca_map(fit.Y.shape[1]),
+        graph=rows.graph,
         map_seconds=map_seconds,
         n_jobs=n_jobs,
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._base.base import Reducer
-from lowland.report.measures import Measures
+from lowland.metrics.quality import Measures
 from lowland.report.summary import Images, Values
 from lowland.report.thumbnails import image_rows, shrunk
 from lowland.report.viewer_data import MOST_COLUMNS, MOST_VALUE_BYTES
@@ -313,15 +313,9 @@ def map_entry(fit: Fit, measures: Measures, trust: Trust | None = None) -> dict[
         "per_point": measures.per_point,
         "loss_history": None if losses is None else [float(loss) for loss in losses],
         "pictures": {},
-        "sides": sides_of(fit),
+        "sides": fit.sides,
         "trust": trust,
     }
-
-
-def sides_of(fit: Fit) -> list[float] | None:
-    """The sides of a map that is a torus; None if it is none, or was turned off its axes."""
-    sides = fit.estimator._torus_sides()
-    return None if sides is None or fit.is_turned else [float(side) for side in sides]
 
 
 def card_of(cls: type[Reducer], learned_from: str | None = None) -> dict[str, str]:

@@ -16,9 +16,9 @@ from lowland.tables import Table
 from lowland.tables.preparing import Prepared
 from lowland.trust import RefitPart, Trust, affordable_rows, trust, with_refits
 from lowland.trust.trusting import FEWEST_ROWS
+from lowland.workflow._display import grouped
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages
 from lowland.workflow.fitting import Fit, FitOptions, lowered
-from lowland.workflow.summary import sides_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,11 +62,11 @@ class Again:
 
 
 def make_again(
-    X: Any, distances: bool, fit: Fit, given: dict[str, Any], y: Any, options: FitOptions
-) -> tuple[Again | None, str]:
+    source: Source, X: Any, fit: Fit, given: dict[str, Any], y: Any, options: FitOptions
+) -> Again | str:
     """What makes the map of rows X again, as the method got them; or why it cannot be made."""
     if fit.stopped:
-        return None, "the map was stopped before it was finished"
+        return "the map was stopped before it was finished"
     n = len(fit.Y)
     parameters: dict[str, Any] = {}
     for name, value in given.items():
@@ -75,17 +75,14 @@ def make_again(
         if _is_of_rows(name, value, n):
             if name == "init":
                 continue  # a start for other rows; the usual one takes its place
-            return (
-                None,
-                f"{name} was given for all rows, and parts of them cannot be mapped with it",
-            )
+            return f"{name} was given for all rows, and parts of them cannot be mapped with it"
         parameters[name] = value
     estimator = fit.estimator
     parameters["n_components"] = fit.Y.shape[1]
     if "metric" in type(estimator).parameters():
         parameters["metric"] = estimator.metric  # type: ignore[attr-defined]
-    cls = type(estimator)
-    return Again(cls, parameters, X, y, distances, options), ""
+    distances = source.metric == "precomputed"
+    return Again(type(estimator), parameters, X, y, distances, options)
 
 
 def _is_of_rows(name: str, value: Any, n: int) -> bool:
@@ -142,6 +139,13 @@ class Source:
         X = prepared.measured_rows if X is prepared.X else X
         return cls(X, metric, params, graph, tuple(log))
 
+    def of_sample(self, m: int, n: int) -> Source:
+        """The same rows as a sample of n rows, which the log says."""
+        if m == n:
+            return self
+        line = f"the {grouped(m)} rows of the sample are judged among one another"
+        return dataclasses.replace(self, log=(line, *self.log))
+
     @functools.cached_property
     def known(self) -> dict[str, Any]:
         """The keywords of functions that judge."""
@@ -154,7 +158,7 @@ def judge_fit(
     """Judge a fitted map; a failure is kept as the reason."""
     if keeper.lost.get("measures") == STOPPED:
         return Judged(None, STOPPED)  # the user does not want to wait
-    reason = why_not_judged(fit.Y, sides_of(fit), source)
+    reason = why_not_judged(fit.Y, fit.sides, source)
     if reason:
         return Judged(None, reason)
 
@@ -205,25 +209,17 @@ def why_not_judged(Y: np.ndarray, sides: Any, source: Source) -> str:
 def check_fit(
     judged: Judged,
     source: Source,
-    X: Any,
-    fit: Fit,
-    given: dict[str, Any],
-    y: Any,
+    again: Again | str,
     options: FitOptions,
     keeper: OptionalStages,
     stages: Stages,
 ) -> Judged:
-    """Add refits to what is known of a map; if they fail or are stopped, it stays as it is.
-
-    X has the rows as the method got them.
-    """
+    """Add refits to what is known of a map; if they fail or are stopped, it stays as it is."""
     found = judged.trust
     if found is None:
         return judged
-    distances = source.metric == "precomputed"
-    again, reason = make_again(X, distances, fit, given, y, options)
-    if again is None:
-        return judged._replace(trust=_without_refits(found, reason))
+    if isinstance(again, str):
+        return judged._replace(trust=_without_refits(found, again))
 
     def checked() -> Trust:
         return with_refits(

@@ -1,8 +1,8 @@
 """Who goes through the tasks of a table: this process, or workers elsewhere.
 
 An engine runs jobs. ``Stream`` reads task after task in this process, so that memory holds one
-chunk at a time. ``lowland.chunks.Dask`` sends tasks to workers. Both merge in the same tree, and so
-give the same bytes.
+chunk at a time. Others send tasks to workers. All merge in the same tree, and so give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -188,9 +188,9 @@ def naming_source(source: str) -> Iterator[None]:
 _current: contextvars.ContextVar[Engine | None] = contextvars.ContextVar("engine", default=None)
 
 
-def current_engine(otherwise: Engine | None = None) -> Engine:
-    """The engine of the innermost ``with`` block around the caller; else that, or a stream."""
-    return _current.get() or otherwise or Stream()
+def current_engine() -> Engine | None:
+    """The engine of the innermost ``with`` block around the caller, if there is one."""
+    return _current.get()
 
 
 @contextlib.contextmanager

@@ -8,24 +8,34 @@ from typing import Any
 
 import numpy as np
 
+from lowland._base import registry
 from lowland._base.columns import check_columns, check_same_columns, column_names
 from lowland._base.errors import DataError, NeedsMemoryError, ParameterError, shown
 from lowland._base.monitor import Monitor
-from lowland._base.rows.collections import (
-    PlacedCollection,
-    collection_rows,
-    is_collection,
-    with_collected_target,
-)
 from lowland._base.rows.table import Rows
 from lowland._base.validation import FLOATS, check_matrix, is_sparse
 
 
 def as_rows(X: Any) -> Rows | None:
-    """X as a table in chunks if it is one, or a collection of Dask; None if it is in memory."""
+    """X as a table in chunks if it is one, or a collection; None if it is in memory."""
     if isinstance(X, Rows):
         return X
-    return collection_rows(X) if is_collection(X) else None
+    return registry.collections().collection_rows(X) if is_collection(X) else None
+
+
+def is_collection(X: Any) -> bool:
+    """Whether the rows of X are in partitions that are computed when they are used.
+
+    Such a collection gives its partitions as delayed objects, or is a list of them.
+    """
+    if isinstance(X, list | tuple):
+        return bool(X) and all(map(is_delayed, X))
+    return hasattr(type(X), "to_delayed")
+
+
+def is_delayed(X: Any) -> bool:
+    """Whether X is a value that is still to be computed: it has a graph of tasks and no shape."""
+    return hasattr(type(X), "__dask_graph__") and not hasattr(type(X), "shape")
 
 
 def float_type(dtype: Any) -> np.dtype:
@@ -91,15 +101,13 @@ def _with_target(rows: Rows, y: Any, owner: str) -> Rows:
     """The rows with the labels that ``y`` names; None takes the target they have already."""
     if y is None and rows.target is not None:
         return rows
-    collected = with_collected_target(rows, y)
-    if collected is not None:
-        return collected
-    if not isinstance(y, str):
+    labeled = rows.with_labels(y)
+    if labeled is None:
         raise ParameterError(
             f"{owner}: y={shown(y)} is not allowed; for rows that are read in chunks, y is the "
             f"name of one of the columns that go along: {', '.join(rows.beside) or 'none'}."
         )
-    return rows.with_target(y)
+    return labeled
 
 
 def rows_at(rows: Rows, numbers: np.ndarray, monitor: Monitor | None = None) -> Any:
@@ -119,7 +127,7 @@ def needs_memory(owner: str, setting: str = "", advice: str = "") -> NeedsMemory
     )
 
 
-# Places of tables in chunks and of collections of Dask, computed when they are used.
+# Places of tables in chunks and of collections, computed when they are used.
 
 
 def placed_table(estimator: Any, X: Any) -> Any:
@@ -130,7 +138,8 @@ def placed_table(estimator: Any, X: Any) -> Any:
         return X.map(Placing(estimator), len(names), names=names, dtype=float_type(X.dtype))
     if is_collection(X):
         names_of = functools.partial(_names, estimator)
-        return PlacedCollection(X).by(Placing(estimator), names_of, estimator._output())
+        placed = registry.collections().PlacedCollection(X)
+        return placed.by(Placing(estimator), names_of, estimator._output())
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.errors import ParameterError, shown
+from lowland._base.errors import DataError, ParameterError, shown
 
 FAN_IN = 8
 
@@ -23,9 +23,11 @@ def merge_all(values: Iterable[Any], merge: Callable[[Any, Any], Any]) -> Any:
 
 
 class TreeFold:
-    """The tree, fed with results in order; it holds one of them per level.
+    """The tree, fed with results in order.
 
-    A group of FAN_IN is merged from the first to the last, so it is merged as its members come.
+    Each level holds a group of up to FAN_IN. It is merged from the first to the last as its members
+    come, so that a level holds one result. ``merge_group`` merges a whole group instead, such as by
+    one task where results are futures.
 
     >>> tree = TreeFold(lambda a, b: f"({a}{b})")
     >>> for letter in "abcdefghij":
@@ -34,34 +36,47 @@ class TreeFold:
     '((((((((ab)c)d)e)f)g)h)(ij))'
     """
 
-    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
-        self.merge = merge
-        self.levels: list[Any] = []  # what the unfinished group of each level has so far
-        self.counts: list[int] = []  # how many members that are; 0: none
+    def __init__(
+        self,
+        merge: Callable[[Any, Any], Any],
+        merge_group: Callable[[list[Any]], Any] | None = None,
+    ) -> None:
+        self.merge, self.merge_group = merge, merge_group
+        self.groups: list[list[Any]] = []  # the unfinished group of each level
+        self.counts: list[int] = []  # how many members it has so far
 
     def add(self, value: Any) -> None:
         """One more result, the next in order."""
         level = 0
         while self._put(level, value):
-            value, self.levels[level], self.counts[level] = self.levels[level], None, 0
+            value, self.groups[level], self.counts[level] = self._merged(level), [], 0
             level += 1
 
     def _put(self, level: int, value: Any) -> bool:
         """Add a member to the group of a level; whether the group is complete."""
         if level == len(self.counts):
-            self.levels.append(None)
+            self.groups.append([])
             self.counts.append(0)
-        some = self.counts[level] > 0
-        self.levels[level] = self.merge(self.levels[level], value) if some else value
+        group = self.groups[level]
+        if group and self.merge_group is None:
+            group[0] = self.merge(group[0], value)
+        else:
+            group.append(value)
         self.counts[level] += 1
         return self.counts[level] == FAN_IN
 
+    def _merged(self, level: int) -> Any:
+        group = self.groups[level]
+        return group[0] if len(group) == 1 else self.merge_group(group)  # type: ignore[misc]
+
     def result(self) -> Any:
         """All results merged; each level's incomplete last group is merged into the next level."""
+        if not self.counts:
+            raise DataError("there are no rows.")
         for level in range(len(self.counts) - 1):
             if self.counts[level]:
-                self._put(level + 1, self.levels[level])
-        return self.levels[-1]
+                self._put(level + 1, self._merged(level))
+        return self._merged(len(self.counts) - 1)
 
 
 # Samples of rows that depend on the seed and on the numbers of the rows only.

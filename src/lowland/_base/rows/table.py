@@ -17,7 +17,14 @@ from lowland._base.errors import DataError, unknown_name
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import TASK_ROWS, Block, Chunk, Task, count_rows, tasks_of
-from lowland._base.rows.engines import Engine, Job, current_engine, naming_source, run_task
+from lowland._base.rows.engines import (
+    Engine,
+    Job,
+    Stream,
+    current_engine,
+    naming_source,
+    run_task,
+)
 from lowland._base.rows.exchange import exchanged
 from lowland._base.rows.folding import check_sample, merge_all, sampled_rows
 from lowland._base.rows.parts import Parts, write_parts
@@ -116,7 +123,6 @@ class Rows:
         self.task_rows = task_rows
         self.steps: tuple[Callable[[Any], Any], ...] = ()
         self.target: str | None = None
-        self.engine: Engine | None = None  # where there is no ``with`` block around; None: a stream
         self._n_columns = self._read_columns = n_columns
         self._n_rows = count_rows(self.chunks)
 
@@ -206,6 +212,10 @@ class Rows:
         other.target = name
         return other
 
+    def with_labels(self, y: Any) -> Rows | None:
+        """The table with the labels y as target; None if it cannot take such labels."""
+        return self.with_target(y) if isinstance(y, str) else None
+
     # --- going through it -------------------------------------------------------------------
 
     def total(
@@ -271,7 +281,7 @@ class Rows:
         return Job(name, work, tasks, self.steps, arguments)
 
     def _engine(self) -> Engine:
-        return current_engine(self.engine)
+        return current_engine() or Stream()
 
     def blocks(self) -> Iterator[Block]:
         """All blocks, one after another, in this process."""

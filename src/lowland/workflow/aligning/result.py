@@ -14,7 +14,7 @@ import numpy as np
 from lowland._base.chain import JointModel
 from lowland._base.errors import count
 from lowland.metrics import Quality
-from lowland.report.measures import Measures
+from lowland.metrics.quality import Measures
 from lowland.tables import Table, check_free, coordinate_names, map_frame
 from lowland.workflow._display import picture_html
 from lowland.workflow._stages import STAGES, OptionalStages, Stages

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._engines.linalg.procrustes import align, turned_like
-from lowland.report.measures import Measures
+from lowland.metrics.quality import Measures
 from lowland.tables import map_frame, staged_outputs, write_frame
 from lowland.tables.preparing import Prepared
 from lowland.trust import Trust
@@ -19,7 +19,7 @@ from lowland.workflow._display import ShownComparison
 from lowland.workflow._stages import OptionalStages
 from lowland.workflow.comparing.entries import Entry
 from lowland.workflow.fitting import Fit
-from lowland.workflow.summary import map_entry, plain_value, sides_of, summarize
+from lowland.workflow.summary import map_entry, plain_value, summarize
 
 # What is known of a map, after the map was turned.
 
@@ -137,7 +137,7 @@ class MapComparison(ShownComparison):
     def disparities(self) -> Any:
         import polars as pl
 
-        made = {a.name: None if sides_of(fit) else fit.Y for a, fit in self._made()}
+        made = {a.name: None if fit.sides else fit.Y for a, fit in self._made()}
         columns = {
             name: [_disparity(Y, other) for other in made.values()] for name, Y in made.items()
         }

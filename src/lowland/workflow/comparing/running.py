@@ -12,17 +12,15 @@ from lowland._base.base import Reducer
 from lowland._base.errors import DataError, LowlandError, ParameterError, StoppedError
 from lowland._base.interrupts import ends_stage
 from lowland.metrics.missing import LISTED
+from lowland.metrics.quality import NOT_MEASURED
 from lowland.neighbors import knn_graph
-from lowland.report.measures import NOT_MEASURED
 from lowland.tables.options import TableOptions, takes_table_options
 from lowland.trust import Trust, affordable_rows
-from lowland.workflow._shared import SharedWork
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages, reason_of
 from lowland.workflow.comparing.entries import Entry, comparison_entries
 from lowland.workflow.comparing.result import Attempt, MapComparison
-from lowland.workflow.fitting import Fit, FitOptions, fit_method
-from lowland.workflow.run import RunOptions, measure_fit, prepare_run
-from lowland.workflow.summary import sides_of
+from lowland.workflow.fitting import Fit, FitOptions, PreparedRows, fit_method
+from lowland.workflow.run import MemoryRows, RunOptions, measure_fit, prepare_run
 from lowland.workflow.targets import learned_target
 from lowland.workflow.trusting import NOT_JUDGED, Source, judge_map, why_not_judged
 
@@ -30,7 +28,7 @@ from lowland.workflow.trusting import NOT_JUDGED, Source, judge_map, why_not_jud
 
 
 def judged_attempts(
-    shared: SharedWork, attempts: Sequence[Attempt], options: FitOptions
+    shared: PreparedRows, attempts: Sequence[Attempt], options: FitOptions
 ) -> list[Attempt]:
     """The attempts with what is known of their maps; Ctrl-C leaves out the rest."""
     made = [attempt.fit for attempt in attempts if attempt.fit is not None]
@@ -49,7 +47,7 @@ def judged_attempts(
             nonlocal source
             if source is None:
                 source = _common_source(shared, mean_seconds, options)
-            if why_not_judged(fit.Y, sides_of(fit), source):
+            if why_not_judged(fit.Y, fit.sides, source):
                 return None
             return judge_map(source, fit.Y, options.seed, options.n_jobs, mean_seconds).trust
 
@@ -60,7 +58,7 @@ def judged_attempts(
     return found
 
 
-def _common_source(shared: SharedWork, seconds: float, options: FitOptions) -> Source:
+def _common_source(shared: PreparedRows, seconds: float, options: FitOptions) -> Source:
     """The rows that all maps are judged against: after PCA, if one of the methods wanted that."""
     prepared, seen = shared.prepared, shared.common()
     source = Source(
@@ -141,8 +139,8 @@ def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> 
     taken = all(entry.cls.allows_nan for entry in entries)
     table = dataclasses.replace(options.table, learns=learns, missing_values_taken=taken)
     options = dataclasses.replace(options, table=table)
-    prepared, color = prepare_run(data, options, Stages())
-    shared = SharedWork(prepared, options.fit.seed, options.fit.n_jobs)
+    prepared, color = prepare_run(MemoryRows(data, options), options, Stages())
+    shared = PreparedRows(prepared, options.fit.seed, options.fit.n_jobs)
     attempts: list[Attempt] = []
     ended = False
     for entry in entries:
@@ -167,14 +165,14 @@ def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> 
 
 
 def _attempt(
-    shared: SharedWork, entry: Entry, color: str | None, options: RunOptions, *, first: bool
+    shared: PreparedRows, entry: Entry, color: str | None, options: RunOptions, *, first: bool
 ) -> tuple[Attempt, bool]:
     """The map of an entry, or why there is none; and whether the user ended the comparison."""
     table, name = options.table, entry.name
     try:
         with ends_stage():
             target = learned_target(
-                *(shared.prepared.table, entry.cls, table.target, entry.parameters, table.spelling)
+                shared.prepared.table, entry.cls, table.target, entry.parameters, table.spelling
             )
             given = {**entry.parameters, **target.parameters}
             fit = fit_method(shared, entry.cls, given, target, options.fit, Stages())

@@ -11,8 +11,8 @@ import numpy as np
 
 from lowland._base.errors import DataError, count
 from lowland.metrics import Quality
+from lowland.metrics.quality import Measures, measure_map
 from lowland.report.foreign import foreign_map
-from lowland.report.measures import Measures, measure_map
 from lowland.tables import staged_outputs
 from lowland.tables.options import ENTRIES, TableOptions, takes_table_options
 from lowland.tables.preparing import Prepared, prepare

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, count
+from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
 from lowland.report.foreign import foreign_map
-from lowland.report.measures import NOT_MEASURED, Measures, measure_map
 from lowland.tables import staged_outputs, write_frame
 from lowland.tables.options import ENTRIES, TableOptions, takes_table_options
 from lowland.tables.preparing import Prepared, prepare

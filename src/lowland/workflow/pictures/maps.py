@@ -12,7 +12,7 @@ from lowland.tables import Table, coordinate_names
 from lowland.tables.preparing import Prepared
 from lowland.workflow._own_units import places_of_method
 from lowland.workflow.fitting import Fit
-from lowland.workflow.summary import axis_shares, sides_of
+from lowland.workflow.summary import axis_shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ def picture_of(table: Table, fit: Fit, color: str | None, rows: str | None = Non
     method = type(fit.estimator).__name__
     early = ", stopped early" if fit.stopped else ""
     title = f"{Path(table.source).name}: {method} of {rows or f'{table.shape[0]} rows'}{early}"
-    sides = sides_of(fit)
+    sides = fit.sides
     if sides is not None and len(sides) == 2:
         from lowland.plot import tiled_map
 

@@ -6,12 +6,10 @@ of a comparison in memory.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.chain import Chain
 from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block
@@ -25,27 +23,22 @@ from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.block_search import nearest_in_rows
 from lowland._engines.neighbors.exact_search import exact_query
 from lowland.methods.linear.pca import PCA
-from lowland.metrics import (
-    Quality,
-    continuity,
-    mean_relative_rank_errors,
-    neighbor_recall,
-    trustworthiness,
-)
+from lowland.metrics import Quality, mean_relative_rank_errors
 from lowland.metrics._comparison import Comparison, DataPairs, Pairs
 from lowland.metrics._measured import Measured, QualityRow
 from lowland.metrics._options import Options
 from lowland.metrics._views import COUNT, FEWEST
 from lowland.metrics.coranking import point_scores
-from lowland.metrics.stress import spearman
-from lowland.report.measures import FEWEST_ROWS, NEIGHBORHOOD
-from lowland.tables.preparing import Prepared
-from lowland.workflow._stages import OptionalStages, Stages
-from lowland.workflow.fitting import Fit
-from lowland.workflow.run import RunOptions
-from lowland.workflow.streaming.choosing import grouped
+from lowland.metrics.quality import (
+    FEWEST_ROWS,
+    NEIGHBORHOOD,
+    PAIR_ROWS,
+    SHEPARD,
+    Entry,
+    Maps,
+    neighborhood_entries,
+)
 from lowland.workflow.streaming.roles import LOOK_SEED
-from lowland.workflow.trusting import Judged, Source, check_fit, judge_fit
 
 # The nearest rows of some queries among all rows of a table, in chunks, and exact ranks.
 #
@@ -196,48 +189,11 @@ def added(a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
-# Where a map of rows that were read in chunks can be believed: the sample that is shown.
-
-
-def judge_sample(
-    prepared: Prepared,
-    fit: Fit,
-    n: int,
-    given: dict[str, Any],
-    y: np.ndarray | None,
-    options: RunOptions,
-    keeper: OptionalStages,
-    stages: Stages,
-) -> Judged:
-    """Judge the rows that are in memory by their neighbors among one another.
-
-    ``fit.Y`` has their places in the map of all n rows; ``y`` what the method learns from.
-    """
-    reducing = [step for step in _steps(fit.model)[:-1] if type(step) is PCA]
-    seen = np.asarray(reducing[0].transform(prepared.X)) if reducing else prepared.X
-    source = Source.of(seen, None, prepared, fit)
-    if len(fit.Y) < n:
-        line = f"the {grouped(len(fit.Y))} rows of the sample are judged among one another"
-        source = dataclasses.replace(source, log=(line, *source.log))
-    # to place a row takes about as long as its share of the fit
-    seconds = type(fit.estimator).estimate(len(fit.Y), seen.shape[1]).seconds
-    with stages.timed("judging"):
-        judged = judge_fit(source, fit, options.fit, seconds, keeper)
-    if options.check:
-        judged = check_fit(judged, source, seen, fit, given, y, options.fit, keeper, stages)
-    return judged
-
-
-def _steps(model: Any) -> list[Any]:
-    return list(model.steps) if isinstance(model, Chain) else [model]
-
-
 MOST_MEASURED = 10_000  # rows
 MOST_SECONDS = 600.0  # of one core
 PARTNER_BYTES = 1 << 28  # of the rows whose ranks are asked for
 BASELINE_SHARE = 5  # of the measured rows, one in so many is measured in the PCA map, too
 PCA_COLUMNS = 5000  # of wider tables no PCA map is made for comparison
-PAIR_ROWS = 1000  # whose pairs are ranked for the correlation of distances
 
 
 class SeenRows(Comparison):
@@ -408,53 +364,34 @@ def _neighborhood(n: int) -> int:
 
 def _table(seen: SeenRows, pca: SeenRows | None, k: int) -> Quality:
     n = seen.n
-    maps = [seen] if pca is None else [seen, pca]
-    rank_errors = [mean_relative_rank_errors(one, None, k) for one in maps]
-    chance = chance_values(n, k)
-    entries: list[tuple[str, Any, str, str]] = [
-        (
-            "trustworthiness",
-            lambda one: trustworthiness(one, None, k),
-            "higher",
-            f"are a point's {k} neighbors in the map also near it in the data? 1 is best",
-        ),
-        (
-            "continuity",
-            lambda one: continuity(one, None, k),
-            "higher",
-            f"are a point's {k} neighbors in the data also near it in the map? 1 is best",
-        ),
-        (
-            "neighbor_recall",
-            lambda one: neighbor_recall(one, None, k),
-            "higher",
-            f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map",
-        ),
-        (
+    both = [seen] if pca is None else [seen, pca]
+    errors = [mean_relative_rank_errors(one, None, k) for one in both]
+    moved = f"how far ranks of a point's {k} neighbors in the %s moved, relative to them: 0 is best"
+    entries = [
+        *neighborhood_entries(k),
+        Entry(
             "false_rank_error",
-            lambda one: rank_errors[one is pca].false,  # type: ignore[union-attr]
+            lambda _: [one.false for one in errors],
             "lower",
-            f"how far ranks of a point's {k} neighbors in the map moved, relative to them: 0 is "
-            "best",
+            moved % "map",
         ),
-        (
+        Entry(
             "missing_rank_error",
-            lambda one: rank_errors[one is pca].missing,  # type: ignore[union-attr]
+            lambda _: [one.missing for one in errors],
             "lower",
-            f"how far ranks of a point's {k} neighbors in the data moved, relative to them: 0 is "
-            "best",
+            moved % "data",
         ),
-        (
-            "shepard_correlation",
-            lambda one: spearman(one, one.pairs(PAIR_ROWS)),
-            "higher",
-            "are rows that are far apart in the data far apart in the map? 1 is best",
-        ),
+        SHEPARD,
     ]
-    rows = []
-    for name, measure, better, meaning in entries:
-        beside = None if pca is None else measure(pca)
-        rows.append(QualityRow(name, measure(seen), beside, chance[name], better, meaning))
+    rows, maps, chance = [], Maps(both, both), chance_values(n, k)  # type: ignore[arg-type]
+    for entry in entries:
+        found = entry.measure(maps)
+        beside = found[1] if len(found) > 1 else None
+        rows.append(
+            QualityRow(
+                entry.name, found[0], beside, chance[entry.name], entry.better, entry.meaning
+            )
+        )
     return Quality(rows, n, len(seen.rows), k)
 
 

@@ -13,11 +13,10 @@ from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import TASK_ROWS
 from lowland._base.rows.parts import MANIFEST, Parts
 from lowland.chunks.opening import open_rows
-from lowland.tables import coordinate_names
 from lowland.tables.options import TableOptions
+from lowland.workflow.choosing import StreamOptions
 from lowland.workflow.placing import model_for, read_for_model
-from lowland.workflow.streaming.choosing import StreamOptions
-from lowland.workflow.streaming.roles import Columns, Place, column_frames, look_at, written_names
+from lowland.workflow.streaming.roles import Columns, Place, look_at, placed_rows
 
 
 class PlacedParts(NamedTuple):
@@ -52,7 +51,6 @@ def stream_placement(
     verbose: bool = False,
     domain: int | str | None = None,
     force: bool = False,
-    task_rows: int = TASK_ROWS,
 ) -> PlacedParts:
     """Place the rows of files, in chunks, and write them to part files in ``folder``."""
     model, method = model_for(model, options, n_jobs, False, domain)
@@ -60,16 +58,13 @@ def stream_placement(
         for part in (*folder.glob("part-*.parquet"), folder / MANIFEST):
             part.unlink()
     with stream.running():
-        looked = look_at(open_rows(paths, frames=True, task_rows=task_rows), paths, options, 0)
+        looked = look_at(open_rows(paths, frames=True, task_rows=TASK_ROWS), paths, options, 0)
         table = read_for_model(model, looked.frame, looked.options, looked.source)
         named = getattr(model, "feature_names_in_", None) is not None
         columns = _columns(model, table, looked)
-        probe = Place(columns, model, named=named)(looked.frame[:1])
-        names = coordinate_names(probe.shape[1])
-        beside, id_name = written_names(table, names)
-        frames = column_frames(looked.rows, columns.names, beside, id_name)
         step = Place(columns, model, named=named)
-        placed = frames.map(step, len(names), names=names, dtype=probe.dtype)
+        probe = step(looked.frame[:1])
+        placed = placed_rows(looked, table, step, probe.shape[1], probe.dtype)
         start = time.perf_counter()
         monitor = Monitor(method, verbose=verbose)
         with monitor:
@@ -88,7 +83,7 @@ def stream_placement(
         table.labels.columns,
         unused,
         table.ids.name,
-        len(names),
+        probe.shape[1],
         time.perf_counter() - start,
         method,
         notes,

@@ -20,14 +20,14 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.folding import sampled_rows
 from lowland._base.rows.table import Rows
 from lowland._base.validation import all_finite
-from lowland.tables import Table, as_table
+from lowland.tables import Table, as_table, coordinate_names
 from lowland.tables.columns.categories import frame_of
 from lowland.tables.contents import free_name
 from lowland.tables.finite import fits_float32
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared, prepare, read
 from lowland.tables.several import LABEL, shown_name
-from lowland.workflow.streaming.choosing import grouped
+from lowland.workflow._display import grouped
 
 LOOKED_AT, FEWEST = 100_000, 1000  # rows
 NUMBERS = 1 << 23  # of the sample, at most: 67 MB
@@ -71,15 +71,21 @@ def look_at(rows: Rows, paths: Sequence[str], options: TableOptions, seed: int) 
     return Looked(rows, chosen, frame, shown_name(paths), options, named)
 
 
-def prepared_sample(looked: Looked) -> Prepared:
-    """The sample, read and prepared; the log says that it was one."""
-    options = looked.options
-    table = read(looked.frame, options, name=looked.source)
+def read_sample(looked: Looked) -> Table:
+    """The sample as a table, whose rows have the numbers that they have among all."""
+    table = read(looked.frame, looked.options, name=looked.source)
     if looked.files is not None:
         table = dataclasses.replace(table, notes=(looked.files[1], *table.notes))
-    if not table.has_ids:
-        table = dataclasses.replace(table, ids=_numbered(table, looked.numbers))
-    prepared = prepare(table, options)
+    if table.has_ids:
+        return table
+    import polars as pl
+
+    return dataclasses.replace(table, ids=pl.Series(table.ids.name, looked.numbers))
+
+
+def prepared_sample(looked: Looked, table: Table) -> Prepared:
+    """The sample prepared; the log says that it was one."""
+    prepared = prepare(table, looked.options)
     if looked.is_whole:
         return prepared
     m, n = grouped(len(looked.numbers)), len(looked.rows)
@@ -87,12 +93,6 @@ def prepared_sample(looked: Looked) -> Prepared:
     first = first.replace(count(len(looked.numbers), "row"), f"{grouped(n)} rows", 1)
     log = [first, f"prepared as a sample of {m} of {grouped(n)} rows suggests", *others]
     return prepared._replace(log=log, rows_read=n)
-
-
-def _numbered(table: Table, numbers: np.ndarray) -> Any:
-    import polars as pl
-
-    return pl.Series(table.ids.name, numbers)
 
 
 class Columns:
@@ -305,3 +305,11 @@ def written_names(table: Table, coordinates: Sequence[str]) -> tuple[dict[str, s
             taken.add(new)
         beside[name] = new
     return beside, id_name
+
+
+def placed_rows(looked: Looked, table: Table, step: Place, q: int, dtype: np.dtype) -> Rows:
+    """The places of all rows in q dimensions, with their ids and labels, computed when used."""
+    names = coordinate_names(q)
+    beside, id_name = written_names(table, names)
+    frames = column_frames(looked.rows, step.columns.names, beside, id_name)
+    return frames.map(step, q, names=names, dtype=dtype)

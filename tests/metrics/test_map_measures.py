@@ -1,4 +1,4 @@
-"""What a report measures at each point, against the definitions."""
+"""What a run measures at each point, against the definitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from lowland.report.measures import NEIGHBORHOOD, measure_map
+from lowland.metrics.quality import NEIGHBORHOOD, measure_map
 from lowland.workflow import make_map
 from support.cases import each
 

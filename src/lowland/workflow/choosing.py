@@ -20,20 +20,15 @@ from lowland._base.errors import (
     shown,
 )
 from lowland._base.memory import available_memory, format_bytes
-from lowland.chunks.files.columnar import is_address
-from lowland.chunks.files.looking import STREAMED, may_be_streamed
 from lowland.tables import holds_distances
 from lowland.tables.in_memory import is_path
 from lowland.tables.options import TableOptions
 from lowland.tables.several import listed_sources
 
 if TYPE_CHECKING:
+    from lowland.workflow.outputs import RunFolder
     from lowland.workflow.result import MapResult
     from lowland.workflow.run import RunOptions
-    from lowland.workflow.streaming.result import Home
-
-# Options about how the rows of a table are gone through: in memory, in chunks, on a cluster.
-
 
 ENGINES = ("auto", "memory", "stream", "dask")
 MOST = 2**63  # rows
@@ -126,15 +121,6 @@ class StreamOptions:
         return Dask(self.scheduler)
 
 
-def grouped(number: int) -> str:
-    """A number of rows for people.
-
-    >>> grouped(950), grouped(10_000_000)
-    ('950', '10 000 000')
-    """
-    return f"{number:,}".replace(",", " ") if number >= 10_000 else str(number)
-
-
 # What cannot be read in chunks, and why.
 
 
@@ -143,6 +129,9 @@ def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str 
     say = table.spelling.option
     if not is_path(data):
         return "data in memory are not read in chunks"
+    from lowland.chunks.files.columnar import is_address
+    from lowland.chunks.files.looking import STREAMED, may_be_streamed
+
     paths = listed_sources(data)
     other = next((p for p in paths if not (is_address(p) or os.path.isfile(p))), None)
     if other is not None:
@@ -182,28 +171,74 @@ class Choice(NamedTuple):
     """How a table is read."""
 
     streamed: bool
-    unable: str | None = None  # why it cannot be read in chunks
-    note: str | None = None  # why it is, unless the user asked for it
+    note: str | None = None  # why it is read in chunks, unless the user asked for it
 
 
 def choose(data: Any, cls: type[Reducer], options: RunOptions, stream: StreamOptions) -> Choice:
     """The engine that was asked for, or that the size of the table calls for."""
-    unable = why_not_streamed(data, options.table, options.orient)
     if stream.asked:
+        unable = why_not_streamed(data, options.table, options.orient)
         if unable is not None:
             raise DataError(f"{_asked(stream)}: rows cannot be read in chunks: {unable}.")
         return Choice(True)
-    if stream.engine == "auto" and unable is None:
-        note = memory_note(listed_sources(data), cls, stream)
-        if note is not None:
-            return Choice(True, None, note)
+    note = size_note(data, cls, options.table, stream, options.orient)
+    if note is not None:
+        return Choice(True, note)
     for name in ("resume", "refine"):
         if getattr(stream, name):
             say = stream.spelling.option
             raise ParameterError(
                 f"{say(name)}: is for rows that are read in chunks; add {say('engine', 'stream')}."
             )
-    return Choice(False, unable)
+    return Choice(False)
+
+
+def size_note(
+    data: Any,
+    cls: type[Reducer] | None,
+    table: TableOptions,
+    stream: StreamOptions,
+    orient: Any = None,
+) -> str | None:
+    """Why a table is read in chunks although nobody asked for it; None if it is read as a whole.
+
+    The table is held against the memory first. Where it takes a large part of it, the estimate of
+    the method counts, too.
+    """
+    if stream.engine == "memory" or is_small(data):
+        return None
+    if why_not_streamed(data, table, orient) is not None:
+        return None
+    from lowland.chunks.files.columnar import is_address
+    from lowland.chunks.opening import open_rows
+
+    paths, option = listed_sources(data), stream.spelling.option("engine", "stream")
+    if any(map(is_address, paths)):
+        return f"rows at an address are read in chunks ({option})"
+    have = available_memory()
+    n, p = open_rows(paths, frames=True).shape
+    need = of_table = int(VALUE * n * p)
+    if cls is not None and of_table * SHARE > have:
+        need += int(cls.estimate(n, p).n_bytes)
+    if need <= have:
+        return None
+    too_large = of_table > have
+    what = "the table needs" if too_large else "the table and its map need"
+    return (
+        f"{what} about {format_bytes(of_table if too_large else need)}, the process may use "
+        f"{format_bytes(have)}: rows are read in chunks ({option})"
+    )
+
+
+def is_small(data: Any) -> bool:
+    """Whether a table is in memory, or surely fits: then nobody asks how to read it in chunks."""
+    if not is_path(data):
+        return True
+    paths = listed_sources(data)
+    if any("://" in path for path in paths):
+        return False
+    size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+    return size * INFLATION * SHARE < available_memory()
 
 
 def _asked(stream: StreamOptions) -> str:
@@ -219,57 +254,30 @@ def make_by_choice(
     parameters: dict[str, Any],
     options: RunOptions,
     stream: StreamOptions,
-    home: Home | None = None,
+    home: RunFolder | None = None,
 ) -> MapResult:
     """One map. A run in memory that is refused for lack of it goes on in chunks, if it can."""
     # Imported here: who only asks how a table is read needs neither measures nor a report.
-    from lowland.workflow.run import run_map
-    from lowland.workflow.streaming.running import stream_map
+    from lowland.workflow.run import MemoryRows, run_map
 
     note = choice.note
     if not choice.streamed:
         try:
-            return run_map(data, cls, parameters, options)
+            return run_map(MemoryRows(data, options), cls, parameters)
         except MemoryLimitError as error:
             if stream.engine == "memory":
                 raise
-            if choice.unable is not None:
+            unable = why_not_streamed(data, options.table, options.orient)
+            if unable is not None:
                 if not is_path(data) or not all(map(os.path.exists, listed_sources(data))):
-                    raise  # it is no file: nobody expects it to be read in chunks
+                    raise  # it is not a file: nobody expects it to be read in chunks
                 raise MemoryLimitError(
-                    f"{str(error).rstrip('.')}; rows cannot be read in chunks: {choice.unable}."
+                    f"{str(error).rstrip('.')}; rows cannot be read in chunks: {unable}."
                 ) from error
             option = stream.spelling.option("engine", "stream")
             note = f"{str(error).partition(';')[0]}: rows are read in chunks ({option})"
     if note is not None:
         options.note(note)
-    return stream_map(listed_sources(data), cls, parameters, options, stream, home)
+    from lowland.workflow.streaming.rows import ChunkRows
 
-
-def memory_note(paths: list[str], cls: type[Reducer] | None, stream: StreamOptions) -> str | None:
-    """Why a table is not read as a whole, in a note for a person; None if it is.
-
-    The table is held against the memory first, which its files tell without being read. Where it
-    takes a large part of it, the estimate of the method counts, too.
-    """
-    if any(map(is_address, paths)):
-        option = stream.spelling.option("engine", "stream")
-        return f"rows at an address are read in chunks ({option})"
-    have = available_memory()
-    if sum(os.path.getsize(path) for path in paths) * INFLATION * SHARE < have:
-        return None
-    from lowland.chunks.opening import open_rows
-
-    n, p = open_rows(paths, frames=True).shape
-    table = int(VALUE * n * p)
-    need = table
-    if cls is not None and table * SHARE > have:
-        need += int(cls.estimate(n, p).n_bytes)
-    if need <= have:
-        return None
-    what = "the table needs" if table > have else "the table and its map need"
-    option = stream.spelling.option("engine", "stream")
-    return (
-        f"{what} about {format_bytes(table if table > have else need)}, the process may use "
-        f"{format_bytes(have)}: rows are read in chunks ({option})"
-    )
+    return run_map(ChunkRows(listed_sources(data), options, stream, home), cls, parameters)

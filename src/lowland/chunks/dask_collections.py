@@ -1,17 +1,19 @@
 """Collections of Dask as tables in chunks: each partition is a chunk.
 
-``dask.array``, ``dask.dataframe`` and lists of delayed partitions are recognized by the names of
-their types, so that nobody pays for the import of a library that was not asked for. Partitions are
-computed where the tasks are: by ``dask.compute`` (:mod:`lowland._base.rows.collections`), or by the
-engine of the ``with`` block around.
+Partitions of ``dask.array``, ``dask.dataframe`` and lists of delayed objects are computed where the
+tasks are: by the workers of the ``with Dask(...)`` block around, by those of the client that the
+user has, or in this process, where the partitions of one task are computed together.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,29 +22,14 @@ from lowland._base.columns import column_names
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block, Task
-from lowland._base.rows.engines import Job, naming_source, run_task
-from lowland._base.rows.folding import FAN_IN, TreeFold, merge_all
+from lowland._base.rows.engines import Engine, Job, Stream, current_engine, naming_source
+from lowland._base.rows.fitting import is_collection, is_delayed
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_threads
 from lowland._base.validation import FLOATS
 
 NUMBERS = {"float", "int", "uint", "bool"}
 TARGET = "y"  # the name of labels that came beside a collection
-
-
-def is_collection(X: Any) -> bool:
-    """Whether X is an array or frame of Dask, or a list of delayed partitions."""
-    if isinstance(X, list | tuple):
-        return bool(X) and all(_kind(part) == "Delayed" for part in X)
-    return _kind(X) in ("Array", "DataFrame", "Series")
-
-
-def _kind(X: Any) -> str:
-    """The name of the type of an object of Dask; empty for other objects."""
-    found = type(X)
-    if found.__module__.split(".")[0] not in ("dask", "dask_expr"):
-        return ""
-    return "Delayed" if found.__name__.startswith("Delayed") else found.__name__
 
 
 class Columns(NamedTuple):
@@ -74,6 +61,13 @@ class Columns(NamedTuple):
         return Columns(names, tuple(self.kinds[i] for i in kept))
 
 
+class _Awaited:
+    """The place of a value that has not been computed."""
+
+
+AWAITED = _Awaited()
+
+
 class PartitionChunk:
     """One partition, not yet computed, with its labels.
 
@@ -98,7 +92,7 @@ class PartitionChunk:
     @property
     def parts(self) -> tuple[Any, ...]:
         """What has to be computed."""
-        return tuple(x for x in (self.part, self.target) if _kind(x) == "Delayed")
+        return tuple(x for x in (self.part, self.target) if is_delayed(x))
 
     def given(self, values: Iterator[Any]) -> PartitionChunk:
         """The chunk with values in place of its delayed parts."""
@@ -112,10 +106,24 @@ class PartitionChunk:
         return self.given(iter([AWAITED] * len(self.parts)))
 
     def read(self, start: int) -> Block:
-        if self.parts:
+        return next(self.read_run([self], start))
+
+    run = AWAITED  # the partitions of a task are computed together
+
+    @staticmethod
+    def read_run(chunks: Sequence[PartitionChunk], start: int) -> Iterator[Block]:
+        """The blocks of partitions that follow one another."""
+        values: Iterator[Any] = iter(())
+        parts = [part for chunk in chunks for part in chunk.parts]
+        if parts:
             import dask
 
-            return self.given(iter(dask.compute(*self.parts))).read(start)
+            values = iter(dask.compute(*parts))
+        for chunk in chunks:
+            yield chunk.given(values)._block(start)
+            start += chunk.n_rows
+
+    def _block(self, start: int) -> Block:
         X = self.part
         if X.shape[0] != self.n_rows:
             raise DataError(
@@ -144,15 +152,8 @@ class PartitionChunk:
         return X if hasattr(X, "tocsr") else np.asarray(X, dtype=dtype)
 
 
-class _Awaited:
-    """The place of a value that has not been computed."""
-
-
-AWAITED = _Awaited()
-
-
 def _is_open(value: Any) -> bool:
-    return isinstance(value, _Awaited) or _kind(value) == "Delayed"
+    return isinstance(value, _Awaited) or is_delayed(value)
 
 
 def _column(labels: Any, n: int, source: str) -> np.ndarray:
@@ -185,7 +186,6 @@ def with_inputs(task: Task, values: Iterable[Any]) -> Task:
 
 def collection_rows(X: Any) -> Rows:
     """A collection as a table in chunks. Sizes of partitions that are unknown are computed."""
-
     parts, sizes, empty = partitions_of(X)
     columns = Columns.of(empty)
     if sizes is None:
@@ -195,41 +195,35 @@ def collection_rows(X: Any) -> Rows:
         for number, (part, n) in enumerate(zip(parts, sizes, strict=True))
         if n  # a filter may leave partitions without rows
     ]
-    rows = Rows(chunks, empty.shape[1], columns.dtype, names=columns.names)
-    rows.engine = Scheduled()
-    return rows
+    return CollectionRows(chunks, empty.shape[1], columns.dtype, names=columns.names)
 
 
 def partitions_of(X: Any) -> tuple[list[Any], list[int] | None, Any]:
     """The delayed partitions, their numbers of rows if they are known, and an empty one."""
-    kind = _kind(X)
-    if kind == "Series" or getattr(X, "ndim", 2) != 2:
-        raise DataError(
-            f"Expected 2D array, got a {kind} of Dask with {getattr(X, 'ndim', 1)} dimension(s): X "
-            "has rows and columns."
-        )
-    if kind == "Array":
-        if len(X.chunks[1]) > 1:
-            raise DataError(
-                f"X: the columns of the dask array are in {len(X.chunks[1])} chunks, but a method "
-                "needs whole rows; give X.rechunk({1: -1})."
-            )
-        sizes = [-1 if np.isnan(n) else int(n) for n in X.chunks[0]]
-        return (
-            list(X.to_delayed().ravel()),
-            None if -1 in sizes else sizes,
-            np.empty((0, X.shape[1]), X.dtype),
-        )
-    if kind == "DataFrame":
-        return list(X.to_delayed()), None, X._meta
-    import dask
+    if isinstance(X, list | tuple):
+        import dask
 
-    (first,) = dask.compute(X[0])
-    if getattr(first, "ndim", 0) != 2:
-        raise DataTypeError(
-            f"X: a delayed partition is {shown(first)}; expected an array or a data frame."
+        (first,) = dask.compute(X[0])
+        if getattr(first, "ndim", 0) != 2:
+            raise DataTypeError(
+                f"X: a delayed partition is {shown(first)}; expected an array or a data frame."
+            )
+        return list(X), None, first[:0]
+    if getattr(X, "ndim", 1) != 2:
+        raise DataError(
+            f"Expected 2D array, got a {type(X).__name__} of Dask with {getattr(X, 'ndim', 1)} "
+            "dimension(s): X has rows and columns."
         )
-    return list(X), None, first[:0]
+    if not hasattr(X, "chunks"):
+        return list(X.to_delayed()), None, X._meta
+    if len(X.chunks[1]) > 1:
+        raise DataError(
+            f"X: the columns of the dask array are in {len(X.chunks[1])} chunks, but a method "
+            "needs whole rows; give X.rechunk({1: -1})."
+        )
+    sizes = [-1 if np.isnan(n) else int(n) for n in X.chunks[0]]
+    known = None if -1 in sizes else sizes
+    return list(X.to_delayed().ravel()), known, np.empty((0, X.shape[1]), X.dtype)
 
 
 def _counted(parts: Sequence[Any]) -> list[int]:
@@ -247,35 +241,37 @@ def _count(part: Any) -> int:
 # --- labels -----------------------------------------------------------------------------------
 
 
-def with_collected_target(rows: Rows, y: Any) -> Rows | None:
-    """The table of a collection with its labels: a column of it, an array of Dask in the same
-    partitions, or labels in memory. None if y is none of these, or the rows are no collection.
-    """
-    if not _partitions(rows) or rows.steps:
-        return None
-    if isinstance(y, str):
-        return _with_label(rows, y) if rows.names is not None and y in rows.names else None
-    targets = _targets(rows, y)
-    return None if targets is None else _replaced(rows, targets)
+class CollectionRows(Rows):
+    """The table of a collection."""
+
+    def with_labels(self, y: Any) -> Rows | None:
+        """The table with a column of it as labels, or with an array of Dask in the same partitions,
+        or with labels in memory.
+        """
+        if self.steps:
+            return super().with_labels(y)
+        chunks: list[Any] = [copy.copy(chunk) for chunk in self.chunks]
+        if isinstance(y, str):
+            if y not in (self.names or ()):
+                return super().with_labels(y)
+            for chunk in chunks:  # no column of the methods any more
+                chunk.columns, chunk.label = chunk.columns.without(y), y
+            return _labeled(self, chunks, y)
+        targets = _targets(len(self), chunks, y)
+        if targets is None:
+            return None
+        for chunk, target in zip(chunks, targets, strict=True):
+            chunk.target = target
+        return _labeled(self, chunks, TARGET)
+
+    def _engine(self) -> Engine:
+        return current_engine() or UsersClient()
 
 
-def _partitions(rows: Rows) -> list[PartitionChunk]:
-    return [chunk for chunk in rows.chunks if isinstance(chunk, PartitionChunk)]
-
-
-def _with_label(rows: Rows, name: str) -> Rows:
-    """The column ``name`` goes along as labels, and is no column of the methods any more."""
-    chunks = [copy.copy(chunk) for chunk in _partitions(rows)]
-    for chunk in chunks:
-        chunk.columns, chunk.label = chunk.columns.without(name), name
-    return _labeled(rows, chunks, name)
-
-
-def _targets(rows: Rows, y: Any) -> list[Any] | None:
+def _targets(n: int, chunks: Sequence[PartitionChunk], y: Any) -> list[Any] | None:
     """The labels of each chunk, delayed or in memory."""
-    n, chunks = rows.shape[0], _partitions(rows)
-    if _kind(y):
-        parts = list(np.ravel(y.to_delayed())) if hasattr(y, "to_delayed") else []
+    if is_collection(y):
+        parts = list(np.ravel(y.to_delayed() if hasattr(y, "to_delayed") else y))
         last = chunks[-1].number
         if len(parts) <= last:
             raise DataError(
@@ -295,59 +291,40 @@ def _targets(rows: Rows, y: Any) -> list[Any] | None:
     return np.split(values.reshape(n), stops)
 
 
-def _replaced(rows: Rows, targets: Sequence[Any]) -> Rows:
-    chunks = [copy.copy(chunk) for chunk in _partitions(rows)]
-    for chunk, target in zip(chunks, targets, strict=True):
-        chunk.target = target
-    return _labeled(rows, chunks, TARGET)
-
-
 def _labeled(rows: Rows, chunks: Sequence[PartitionChunk], name: str) -> Rows:
     columns = chunks[0].columns
     p = rows.shape[1] if columns.names is None else len(columns.names)
-    table = Rows(chunks, p, columns.dtype, names=columns.names, beside=(name,))
-    table.engine = rows.engine
+    table = CollectionRows(chunks, p, columns.dtype, names=columns.names, beside=(name,))
     return table.with_target(name)
 
 
-# Collections of Dask gone through by their own scheduler, and placed as collections.
-#
-# ``dask.compute`` uses the client of the user if there is one, else threads of this process. The
-# tree of merges is that of the other engines, so the bytes are the same.
-
-
-BATCH = 8 * FAN_IN  # tasks that the scheduler gets at once
-Names = Callable[[Any], list[str]]
-
-
-class Scheduled:
-    """The engine of collections outside of a ``with Dask(...)`` block."""
+class UsersClient:
+    """The engine of a collection outside of a ``with Dask(...)`` block: the workers of the client
+    that the user has, or this process.
+    """
 
     def run(self, job: Job, monitor: Monitor) -> Iterator[Any]:
-        """The result of each task, in the order of the tasks."""
-        import dask
-
-        with monitor.phase(job.name, total=_rows(job.tasks)) as phase:
-            for places in _batches(len(job.tasks), BATCH):
-                results = dask.compute(*_delayed(job, places))
-                for place, result in zip(places, results, strict=True):
-                    yield result
-                    phase.advance(job.tasks[place].n_rows)
+        with self._engine() as engine:
+            yield from engine.run(job, monitor)
 
     def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
-        """The results of all tasks merged; the first level of the tree by the scheduler."""
-        import dask
+        with self._engine() as engine:
+            return engine.fold(job, merge, monitor)
 
-        merged = dask.delayed(_merged, pure=False)
-        tree = TreeFold(merge)  # the levels above the first
-        with monitor.phase(job.name, total=_rows(job.tasks)) as phase:
-            for places in _batches(len(job.tasks), BATCH):
-                tasks = _delayed(job, places)
-                groups = [tasks[i : i + FAN_IN] for i in range(0, len(tasks), FAN_IN)]
-                for value in dask.compute(*[merged(Plain(merge), *group) for group in groups]):
-                    tree.add(value)
-                phase.advance(_rows([job.tasks[place] for place in places]))
-        return tree.result()
+    def _engine(self) -> AbstractContextManager[Engine]:
+        distributed = sys.modules.get("distributed")
+        if distributed is not None:
+            with contextlib.suppress(ValueError):  # there is none
+                from lowland.chunks.dask_engine import Dask
+
+                return Dask(distributed.Client.current())
+        return contextlib.nullcontext(Stream())
+
+
+# --- places -----------------------------------------------------------------------------------
+
+
+Names = Callable[[Any], list[str]]
 
 
 class Plain:
@@ -355,43 +332,6 @@ class Plain:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-
-
-def _rows(tasks: Sequence[Any]) -> int:
-    return sum(task.n_rows for task in tasks)
-
-
-def _batches(n: int, size: int) -> Iterator[Sequence[int]]:
-    for start in range(0, n, size):
-        yield range(start, min(n, start + size))
-
-
-def _delayed(job: Job, places: Sequence[int]) -> list[Any]:
-    """The delayed work on some tasks; what they share is one object in the graph."""
-    import dask
-
-    shared = dask.delayed(Plain((job.work, job.steps)), pure=False, traverse=False)
-    run = dask.delayed(_run, pure=False)
-    found = []
-    for place in places:
-        task, parts = split_inputs(job.tasks[place])
-        found.append(run(shared, Plain((task, job.argument(place))), *parts))
-    return found
-
-
-def _run(shared: Plain, own: Plain, *inputs: Any) -> Any:
-    """One task, with one thread: the scheduler runs as many tasks as it has threads."""
-    work, steps = shared.value
-    task, argument = own.value
-    with limit_threads(1):
-        return run_task(with_inputs(task, inputs), work, argument, *steps)
-
-
-def _merged(merge: Plain, *values: Any) -> Any:
-    return merge_all(values, merge.value)
-
-
-# --- places -----------------------------------------------------------------------------------
 
 
 class PlacedCollection:
