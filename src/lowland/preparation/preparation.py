@@ -19,8 +19,7 @@ from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import all_finite, check_finite, check_matrix, is_sparse
 from lowland.preparation._categories import parse_codes, without_codes
 from lowland.preparation._chunks import (
-    InMemory,
-    SummedColumns,
+    Columns,
     beside_numbers,
     fit_chunks,
     prepared_chunks,
@@ -44,7 +43,7 @@ class Preparation(Encoding):
         How columns are scaled. "standard" gives mean 0 and deviation 1, "robust" median 0 and the
         interquartile range of a normal distribution. "auto" is "standard" if the units of the
         columns seem to differ or categories take part, else "none"; see
-        :func:`lowland.preparation._scales.choose_scale`. Columns of 0 and 1 that stand for
+        :meth:`lowland.preparation._chunks.Columns.choose`. Columns of 0 and 1 that stand for
         categories are weighted, not scaled; see :mod:`lowland.preparation._chunks`. With "gower"
         the Manhattan distance of two rows is Gower's distance.
     missing : {"refuse", "mean", "median", "neighbors", "keep"}, default="refuse"
@@ -138,7 +137,7 @@ class Preparation(Encoding):
         if self.missing != "refuse" and not is_sparse(numbers):
             self._learn_fill(numbers)
         filled, self.n_empty_ = self._normalized(self._filled(numbers))
-        self._keep_scale(self._scale(InMemory(filled)))
+        self._keep_scale(self._scale(Columns(filled)))
         return self._with_levels(filled, X)
 
     def _keep_scale(self, found: Scale) -> None:
@@ -286,7 +285,7 @@ class Preparation(Encoding):
         names = self.column_names_out()
         return [f"column {i}" if names is None else names[i] for i in columns.tolist()]
 
-    def _scale(self, columns: InMemory | SummedColumns) -> Scale:
+    def _scale(self, columns: Columns) -> Scale:
         """The scale of all columns; 0/1 columns of categories need not be made for it."""
         if self.scale == "none":
             return Scale("none", "as asked")
