@@ -42,7 +42,7 @@ class Roles(NamedTuple):
         schema = _without_dropped(source, contents, request)
         asked = [*request.labels, *([request.id_column] if request.id_column else [])]
         known = [*schema, *contents.unread]
-        _check_names(source, known, asked)
+        check_names(source, known, asked)
         _check_use(source, known, request)
         offered = contents.id_name in schema and contents.id_name not in request.use
         given_id = contents.id_name if offered else None
@@ -139,7 +139,7 @@ def _without_dropped(
 def _check_use(source: str, known: list[str], request: Request) -> None:
     """A column that is mapped is neither a label nor the row id."""
     option = request.spelling.option("use")
-    _check_names(source, known, request.use)
+    check_names(source, known, request.use)
     for name in request.use:
         if name in request.labels or name == request.id_column:
             raise DataError(
@@ -148,7 +148,8 @@ def _check_use(source: str, known: list[str], request: Request) -> None:
             )
 
 
-def _check_names(source: str, known: list[str], asked: Sequence[str]) -> None:
+def check_names(source: str, known: list[str], asked: Sequence[str]) -> None:
+    """Refuse names that no column has."""
     for name in asked:
         if name not in known:
             if not known:
@@ -208,7 +209,7 @@ def transposed(source: str, contents: Contents, request: Request) -> Contents:
     names = None
     id_name = request.id_column or contents.id_name
     if id_name is not None:
-        _check_id(source, id_name, contents.frame.columns)
+        check_names(source, contents.frame.columns, [id_name])
         names = [str(name) for name in contents.frame[id_name]]
     left = [name for name in contents.frame.columns if name != id_name]
     matrix = contents.matrix.T
@@ -223,7 +224,7 @@ def _transposed_frame(source: str, contents: Contents, request: Request) -> Cont
     texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
     id_name = request.id_column or contents.id_name or (texts[0] if texts else None)
     if id_name is not None:
-        _check_id(source, id_name, frame.columns)
+        check_names(source, frame.columns, [id_name])
     numbers = [
         name
         for name, dtype in frame.schema.items()
@@ -268,10 +269,3 @@ def _named(
         said.append(f"columns that describe the former rows are left out: {listing(left)}")
     labels = {} if ids is None else {"row": np.array([str(name) for name in ids], dtype=object)}
     return named_matrix(matrix, names, labels, (*notes, *said), "row" if labels else None)
-
-
-def _check_id(source: str, id_name: str, known: list[str]) -> None:
-    from lowland._base.errors import unknown_name
-
-    if id_name not in known:
-        raise DataError(f"{source}: {unknown_name('column', id_name, known)}")

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lowland._base.errors import DataError
-from lowland.chunks.files.file_chunks import Look, stamp_of
-from lowland.chunks.files.text import (
+from lowland.tables.contents import Request, unreadable
+from lowland.tables.file_chunks import Look, stamp_of
+from lowland.tables.formats.delimited import read_delimited, split_text
+from lowland.tables.formats.dialect import LONGEST, Dialect, dialect_of
+from lowland.tables.formats.text_chunks import (
     FALLBACK,
     TEXT,
     Marks,
@@ -24,9 +27,6 @@ from lowland.chunks.files.text import (
     read_bytes,
     record_starts,
 )
-from lowland.tables.contents import Request, unreadable
-from lowland.tables.formats.delimited import read_delimited, split_text
-from lowland.tables.formats.dialect import LONGEST, Dialect, dialect_of
 from lowland.tables.opening import MARKS, File
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.chunks.files.file_chunks import SourceFile, unread
 from lowland.tables.contents import unreadable
+from lowland.tables.file_chunks import SourceFile, unread
 from lowland.tables.formats.dialect import BLANKS, split_at_blanks
 from lowland.tables.formats.formulas import unguarded
 from lowland.tables.formats.numerals import EITHER, Numerals, understood, without_marks
