@@ -23,8 +23,8 @@ from lowland.tables.formats.columnar import (
     look_at_address,
     look_at_columns,
 )
+from lowland.tables.formats.delimited import look_at_text
 from lowland.tables.formats.text_chunks import TextReader
-from lowland.tables.formats.text_look import look_at_text
 from lowland.tables.opening import FORMATS, GZIP_MAGIC, TEXTS, is_stream, is_text, told_suffix
 from lowland.tables.several import check_columns_alike, listed_sources
 

@@ -1,4 +1,8 @@
-"""Delimited text in chunks: a range of bytes is parsed in the dialect that opening found out."""
+"""Delimited text in chunks: a range of bytes is parsed in the dialect that opening found out.
+
+polars parses a range of bytes, but has no way to a row in the middle of a text but through all
+rows before it, so the places of rows are found here.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import numpy as np
 from lowland._base.errors import DataError
 from lowland.tables.contents import unreadable
 from lowland.tables.file_chunks import SourceFile, unread
-from lowland.tables.formats.dialect import BLANKS, split_at_blanks
+from lowland.tables.formats.dialect import BLANKS, FALLBACK, decodes, split_at_blanks
 from lowland.tables.formats.formulas import unguarded
 from lowland.tables.formats.numerals import EITHER, Numerals, understood, without_marks
 
@@ -117,7 +121,7 @@ def count_records(path: str, name: str, begin: int) -> Marks:
             if b"\0" in piece:
                 raise DataError(f"{name}: holds a null byte, so it is no text; save it as UTF-8.")
             if is_utf8 and not (piece.isascii() and not decoder.getstate()[0]):
-                is_utf8 = _decodes(decoder, piece)
+                is_utf8 = decodes(decoder, piece)
             found = scan.starts(piece)
             places.append(found[-n_rows % EVERY :: EVERY])
             n_rows += len(found)
@@ -129,14 +133,6 @@ def count_records(path: str, name: str, begin: int) -> Marks:
     n_rows += len(found)
     is_utf8 = is_utf8 and not decoder.getstate()[0]
     return Marks(n_rows, begin + np.concatenate(places), begin + scan.base, is_utf8)
-
-
-def _decodes(decoder: Any, piece: bytes) -> bool:
-    try:
-        decoder.decode(piece)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def record_starts(text: bytes) -> np.ndarray:
@@ -217,8 +213,6 @@ def decided(text: pl.Series, read: pl.Series, decimal_comma: bool) -> Written | 
     plain = text.str.replace(",", ".", literal=True) if decimal_comma else text
     if plain.cast(pl.Float64, strict=False).equals(read):
         return Written(NUMBER, True, decimal)
-    if without_marks(plain).cast(pl.Float64, strict=False).equals(read):
-        return Written(NUMBER, False, decimal)
     what = understood(text.to_frame(), ())[0].get(text.name)
     for mark in (".", ","):
         if what is not None and _fits(what, mark) and what.values(mark).equals(read):
@@ -294,9 +288,6 @@ def _refuse(text: pl.Series, bad: pl.Series, how: Written) -> None:
     if bad.any():
         row = int(bad.arg_true()[0])
         raise MisfitError(text.name, row, str(text[row]), how.kind)
-
-
-FALLBACK = "cp1252"  # the encoding of text that is no UTF-8
 
 
 class Place(NamedTuple):
