@@ -43,24 +43,15 @@ if TYPE_CHECKING:
 Reader = Callable[[File, Request], Contents]
 
 READERS: dict[str, Reader] = {
-    ".arrow": read_arrow,
-    ".csv": read_text,
-    ".dat": read_text,
-    ".data": read_text,
-    ".feather": read_arrow,
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), read_arrow),
+    **dict.fromkeys(TEXTS, read_text),
+    **dict.fromkeys((".jsonl", ".ndjson"), read_ndjson),
+    **dict.fromkeys((".xlsm", ".xlsx"), read_workbook),
     ".h5ad": read_h5ad,
-    ".ipc": read_arrow,
-    ".jsonl": read_ndjson,
     ".mtx": read_matrix_market,
-    ".ndjson": read_ndjson,
     ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": read_parquet,
-    ".tab": read_text,
-    ".tsv": read_text,
-    ".txt": read_text,
-    ".xlsm": read_workbook,
-    ".xlsx": read_workbook,
 }
 CONTAINERS = (".h5ad", ".npz", ".xlsm", ".xlsx")  # formats that hold several parts
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
