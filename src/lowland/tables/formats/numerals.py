@@ -141,16 +141,16 @@ def understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Nume
     """The columns of text that hold numbers, and notes about those that nearly do."""
     import polars as pl
 
-    told = {
-        column.name: _told(column)
+    each = {
+        column.name: told(column)
         for column in (frame.iter_columns() if frame.height else ())
         if column.dtype == pl.String and column.name not in skip
     }
-    found = {name: what for name, what in told.items() if isinstance(what, Numerals)}
-    return found, [what for what in told.values() if isinstance(what, str) and what]
+    found = {name: what for name, what in each.items() if isinstance(what, Numerals)}
+    return found, [what for what in each.values() if isinstance(what, str) and what]
 
 
-def _told(column: pl.Series) -> Numerals | str:
+def told(column: pl.Series) -> Numerals | str:
     """How the numbers of a column are written, or why it stays text: "" if it is mere text."""
     import polars as pl
 
