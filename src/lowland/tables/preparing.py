@@ -18,7 +18,13 @@ from lowland.preparation._categories import parse_codes
 from lowland.preparation._neighbors_fill import N_NEIGHBORS
 from lowland.preparation.preparation import Preparation
 from lowland.tables import Table, as_distances, as_table, read_distances, read_table
-from lowland.tables.columns.categories import TakingPart, encoding_log, frame_of, take_part
+from lowland.tables.columns.categories import (
+    TakingPart,
+    encoding_log,
+    frame_of,
+    refuse_remains,
+    take_part,
+)
 from lowland.tables.columns.missing import (
     Dominant,
     count_notes,
@@ -27,7 +33,6 @@ from lowland.tables.columns.missing import (
     sentinel_notes,
     without_missing,
 )
-from lowland.tables.columns.refusal import refuse_remains
 from lowland.tables.contents import Contents, Request, free_name
 from lowland.tables.formats.arrays import LABEL_KINDS, load_npy
 from lowland.tables.in_memory import NAME, is_path, label_column

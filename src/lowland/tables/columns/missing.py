@@ -14,7 +14,7 @@ from lowland._base.validation import all_finite, is_sparse
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.tables import Table
 from lowland.tables.columns.categories import TakingPart, missing_in
-from lowland.tables.columns.coded import numbers_in_text
+from lowland.tables.columns.roles import numbers_in_text
 from lowland.tables.options import TableOptions
 
 if TYPE_CHECKING:

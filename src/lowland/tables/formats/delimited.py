@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._base.errors import DataError, listing
 from lowland.tables.budget import column_bytes, require_for_table
+from lowland.tables.columns.vectors import with_vectors
 from lowland.tables.contents import Contents, Request, unreadable
 from lowland.tables.file_chunks import Look, stamp_of
 from lowland.tables.formats.dialect import (
@@ -42,7 +43,6 @@ from lowland.tables.formats.text_chunks import (
     read_bytes,
     record_starts,
 )
-from lowland.tables.formats.vector_text import with_vectors
 from lowland.tables.opening import MARKS, File
 
 if TYPE_CHECKING:

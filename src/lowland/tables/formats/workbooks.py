@@ -12,12 +12,12 @@ import numpy as np
 from lowland._base.errors import DataError, listing, unknown_name
 from lowland._base.memory import format_bytes, require_memory
 from lowland.tables.budget import HARMLESS, RATIO, refuse_bomb
+from lowland.tables.columns.vectors import with_vectors
 from lowland.tables.contents import Contents, Request, unreadable
 from lowland.tables.formats.arrays import BROKEN
 from lowland.tables.formats.delimited import numbers_in_text
 from lowland.tables.formats.dialect import looks_numeric
 from lowland.tables.formats.formulas import unguarded
-from lowland.tables.formats.vector_text import with_vectors
 from lowland.tables.opening import File
 
 if TYPE_CHECKING:
