@@ -404,10 +404,9 @@ def _totals(preparation: Preparation, rows: Rows, *, ready: bool) -> Numbers:
 
 def _filled(preparation: Preparation, found: Numbers) -> Numbers:
     """Keep the fill values; the sums of the columns after they are filled."""
+    preparation._learn_fill(found)
     columns = found.columns
     gaps = found.n_rows - columns.known
-    preparation._check_not_empty(columns.known == 0)
-    preparation.n_filled_, preparation.fill_ = int(gaps.sum()), columns.mean
     if preparation.missing == "keep":
         return found
     values = columns.mean.astype(np.float32 if found.is_single else np.float64)

@@ -20,6 +20,8 @@ from lowland._base.validation import all_finite, check_finite, check_matrix, is_
 from lowland.preparation._categories import parse_codes, without_codes
 from lowland.preparation._chunks import (
     Columns,
+    Numbers,
+    all_numbers,
     beside_numbers,
     fit_chunks,
     prepared_chunks,
@@ -132,10 +134,15 @@ class Preparation(Encoding):
             self.feature_names_in_ = names
         self._fit_encoding(X)
         numbers = self._numbers(X)
-        self.n_filled_ = _n_missing(numbers)
-        self.fill_ = self.donors_ = self.donor_spread_ = None
+        self.n_filled_, self.fill_ = 0, None
+        self.donors_ = self.donor_spread_ = None
         if self.missing != "refuse" and not is_sparse(numbers):
-            self._learn_fill(numbers)
+            self._learn_fill(all_numbers(numbers))
+            if self.missing == "median":
+                self.fill_ = np.nanmedian(numbers.astype(np.float64, copy=False), axis=0)
+            elif self.missing == "neighbors":
+                self.donors_ = numbers.copy()
+                self.donor_spread_ = column_spread(numbers, self.fill_)
         filled, self.n_empty_ = self._normalized(self._filled(numbers))
         self._keep_scale(self._scale(Columns(filled)))
         return self._with_levels(filled, X)
@@ -264,22 +271,16 @@ class Preparation(Encoding):
     def _is_fitted(self) -> bool:
         return "chosen_" in vars(self)
 
-    def _learn_fill(self, numbers: np.ndarray) -> None:
-        """The values, or the rows, that missing values are filled from."""
-        check_finite(np.where(np.isnan(numbers), 0.0, numbers), None)
-        self._check_not_empty(np.isnan(numbers).all(axis=0))
-        middle = np.nanmedian if self.missing == "median" else np.nanmean
-        self.fill_ = middle(numbers.astype(np.float64, copy=False), axis=0)
-        if self.missing == "neighbors":
-            self.donors_ = numbers.copy()
-            self.donor_spread_ = column_spread(numbers, self.fill_)
-
-    def _check_not_empty(self, empty: np.ndarray) -> None:
+    def _learn_fill(self, found: Numbers) -> None:
+        """How many values are missing, and the means that they are filled with."""
+        empty = found.columns.known == 0
         if empty.any():
             raise DataError(
                 f"all values are missing in {listing(self._named(np.flatnonzero(empty)))}; leave "
                 "these columns out."
             )
+        self.n_filled_ = int((found.n_rows - found.columns.known).sum())
+        self.fill_ = found.columns.mean
 
     def _named(self, columns: np.ndarray) -> list[str]:
         names = self.column_names_out()
@@ -308,9 +309,3 @@ class Preparation(Encoding):
         if self.scale == "auto" and found.center is not None:
             found = numbers.keep_binary(found)
         return beside_numbers(found, self) if coded else found
-
-
-def _n_missing(numbers: Any) -> int:
-    if is_sparse(numbers) or all_finite(numbers):
-        return 0
-    return int(np.isnan(numbers).sum())

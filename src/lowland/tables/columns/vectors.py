@@ -248,34 +248,38 @@ def _rows(column: pl.Series, width: int) -> np.ndarray:
 
 
 def _checked_width(source: str, column: pl.Series) -> int:
-    """How many numbers each vector has; vectors of different lengths are refused."""
+    """How many numbers each vector has."""
     import polars as pl
 
     where = f"{source}: column {column.name!r}"
     if isinstance(column.dtype, pl.Array):
         width = math.prod(_shape(column.dtype))
-        lengths = None
     else:
-        lengths = column.list.len()
-        known = lengths.drop_nulls()
-        width = int(known[0]) if len(known) else 0
-        empty = (lengths == 0).fill_null(False)
-        if empty.any():
-            row = int(empty.arg_true()[0])
-            raise DataError(
-                f"{where} holds an empty list in row {row}; leave such rows out, or set the column "
-                f"aside as a label (--label {column.name})."
-            )
-        other = (lengths != width).fill_null(False)
-        if other.any():
-            row, first = int(other.arg_true()[0]), int(lengths.is_not_null().arg_true()[0])
-            raise DataError(
-                f"{where} holds vectors of different lengths: {width} numbers in row {first}, "
-                f"{lengths[row]} in row {row}; make them equally long, or set the column aside as "
-                f"a label (--label {column.name})."
-            )
+        width = _common_length(where, column.name, column.list.len())
     if width == 0:
         raise DataError(f"{where} holds no numbers, only empty lists.")
+    return width
+
+
+def _common_length(where: str, name: str, lengths: pl.Series) -> int:
+    """The length of all vectors, 0 if all are missing; different lengths are refused."""
+    known = lengths.drop_nulls()
+    width = int(known[0]) if len(known) else 0
+    empty = (lengths == 0).fill_null(False)
+    if empty.any():
+        row = int(empty.arg_true()[0])
+        raise DataError(
+            f"{where} holds an empty list in row {row}; leave such rows out, or set the column "
+            f"aside as a label (--label {name})."
+        )
+    other = (lengths != width).fill_null(False)
+    if other.any():
+        row, first = int(other.arg_true()[0]), int(lengths.is_not_null().arg_true()[0])
+        raise DataError(
+            f"{where} holds vectors of different lengths: {width} numbers in row {first}, "
+            f"{lengths[row]} in row {row}; make them equally long, or set the column aside as "
+            f"a label (--label {name})."
+        )
     return width
 
 
@@ -324,19 +328,10 @@ def parsed_vectors(source: object, column: pl.Series) -> pl.Series:
     bare = bare.str.strip_chars(" ")
     counts = bare.str.count_matches(" ") + 1
     counts = counts.set((bare == "").fill_null(False), 0)
-    known = counts.is_not_null()
-    width = int(counts.drop_nulls()[0])
-    other = (counts != width).fill_null(False)
-    if other.any() or width == 0:
-        row = int(other.arg_true()[0]) if other.any() else int(known.arg_true()[0])
-        raise DataError(
-            f"{where} holds vectors of different lengths: {width} numbers in row "
-            f"{int(known.arg_true()[0])}, {counts[row]} in row {row}; make them equally long, or "
-            f"set the column aside as a label (--label {column.name})."
-        )
+    width = _common_length(where, column.name, counts)
     require_for_table(where, len(column), width, 16 * width)
     block = np.full((len(column), width), np.nan)
-    places = known.arg_true().to_numpy()
+    places = counts.is_not_null().arg_true().to_numpy()
     bare = bare.drop_nulls()
     step = max(1, PARSED // width)
     for start in range(0, len(bare), step):
