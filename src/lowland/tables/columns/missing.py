@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, count, listing
-from lowland._base.units import largest
 from lowland._base.validation import all_finite, is_sparse
+from lowland._engines.linalg.moments import column_moments, may_overflow
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.tables import Table
 from lowland.tables.columns.categories import TakingPart, missing_in
@@ -326,26 +326,18 @@ def dominating(X: Any, names: Sequence[str] | None, ids: Sequence[Any]) -> list[
     return found
 
 
+@may_overflow
 def _squares(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Sums of squared deviations from the column means, of each column and of each row."""
-    n, p = X.shape
-    values = X.data if is_sparse(X) else X
-    size = largest(values)
-    unit = 1.0 / size if np.isfinite(size) and size > 0 else 1.0  # squares stay in range
+    mean, columns = column_moments(X)
     if is_sparse(X):
-        Z = X.astype(np.float64) * unit
-        mean = np.asarray(Z.mean(axis=0)).ravel()
-        squares = Z.multiply(Z)
-        columns = np.asarray(squares.sum(axis=0)).ravel() - n * mean**2
-        rows = np.asarray(squares.sum(axis=1)).ravel() - 2.0 * (Z @ mean) + float(mean @ mean)
-        return np.maximum(columns, 0.0), np.maximum(rows, 0.0)
-    mean = X.mean(axis=0, dtype=np.float64)
-    columns, rows = np.zeros(p), np.empty(n)
-    for block in row_blocks(n, rows_within(8 * p, 2**21)):
-        Z = (X[block] - mean) * unit
-        np.square(Z, out=Z)
-        columns += Z.sum(axis=0)
-        rows[block] = Z.sum(axis=1)
+        Z = X.astype(np.float64)
+        rows = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() - 2.0 * (Z @ mean) + mean @ mean
+        return columns, np.maximum(rows, 0.0)
+    rows = np.empty(X.shape[0])
+    for block in row_blocks(X.shape[0], rows_within(8 * X.shape[1], 2**21)):
+        Z = X[block] - mean
+        rows[block] = np.einsum("ij,ij->i", Z, Z)
     return columns, rows
 
 
