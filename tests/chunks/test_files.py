@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lowland.chunks.files.columnar as columnar
-import lowland.chunks.files.file_chunks as file_chunks
+import lowland.tables.file_chunks as file_chunks
+import lowland.tables.formats.columnar as columnar
 from lowland import PCA
 from lowland.chunks import open_rows
 from lowland.errors import DataError

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lowland.chunks.files.text as records
-import lowland.chunks.files.text_look as text_look
 import lowland.chunks.opening as opening
+import lowland.tables.formats.delimited as delimited
+import lowland.tables.formats.text_chunks as records
 from lowland.chunks import open_rows
 from lowland.errors import DataError
 from lowland.tables import read_table
@@ -142,8 +142,8 @@ def test_text_of_many_rows_is_read_as_a_whole_is(tmp_path, monkeypatch, seed):
 @pytest.fixture
 def short_samples(monkeypatch):
     """Types are decided by the first rows and a few others."""
-    monkeypatch.setattr(text_look, "HEAD", 1000)
-    monkeypatch.setattr(text_look, "PLACE", 100)
+    monkeypatch.setattr(delimited, "HEAD", 1000)
+    monkeypatch.setattr(delimited, "PLACE", 100)
 
 
 def later(value, *, row):
@@ -212,7 +212,7 @@ REFUSED = {
     "only a header": ("a,b\n", "there are no rows"),
     "only blank lines": ("\n\n\n", "empty"),
     "carriage returns": ("a,b\r1,2\r3,4\r", "line feed"),
-    "text only": ("a,b\nx,y\nz,w\n", "no columns of numbers"),
+    "text only": ("a,b\nx,y\nz,w\n", "no column of numbers"),
 }
 
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 import lowland
 from lowland._base.chain import Chain
 from lowland.errors import DataError, ModelFileError
-from lowland.preparation._scales import choose_scale
+from lowland.preparation._chunks import Columns
 from lowland.preparation.preparation import Preparation
 from support.cases import each
 
@@ -89,7 +89,7 @@ def test_sparse_rows_are_divided_but_not_centered():
     ],
 )
 def test_units_are_told_by_deviations_names_and_floors(columns, names, kind, reason):
-    chosen = choose_scale(columns, names)
+    chosen = Columns(columns).choose(names)
     assert chosen.kind == kind
     assert reason in chosen.reason
 

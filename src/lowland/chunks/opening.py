@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.rows.chunks import TASK_ROWS, chunk_ranges, chunk_rows
 from lowland._base.rows.table import Rows
-from lowland.chunks.files.file_chunks import FileChunk, Layout, Look, SourceFile
-from lowland.chunks.files.looking import looked_at, source_paths
-from lowland.chunks.files.roles import Choice, layout_of
+from lowland.tables.file_chunks import FileChunk, Layout, Look, SourceFile
+from lowland.tables.in_chunks import Choice, layout_of, looked_at, source_paths
 
 TEXT_BYTES = 1 << 27  # of a chunk of text, about
 MOST_CHUNKS = 1 << 22  # of one file; a forged directory may claim any number of rows

@@ -1,8 +1,9 @@
-"""Preparation of a table in chunks: what it learns in a few passes, and the step it becomes."""
+"""What a preparation learns of the columns of numbers, by their sums; and tables in chunks."""
 
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,19 +13,13 @@ from lowland._base.errors import DataError, ParameterError
 from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import float_type
 from lowland._base.rows.table import Rows
-from lowland._base.validation import check_finite, is_sparse
+from lowland._base.validation import all_finite, check_finite, is_sparse
 from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.moments import ColumnSums, column_sums, merge_columns, with_value
+from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.preparation._categories import as_text
 from lowland.preparation._dates import telling_dates
-from lowland.preparation._scales import (
-    Scale,
-    choose_scale,
-    decided,
-    robust_scale,
-    standard_scale,
-    summaries_for,
-)
+from lowland.preparation._scales import Scale, decided, no_zeros
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,20 +65,6 @@ SWITCH = np.sqrt(0.5)  # 0 and 1, divided by it, are sqrt(2) apart
 CIRCLE = np.sqrt(8.0)  # at most so far are two points of the unit circle in Manhattan distance
 
 
-def keep_binary(found: Scale, numbers: np.ndarray) -> Scale:
-    """The scale of numbers, where columns of only 0 and 1 are switches."""
-    assert found.center is not None
-    assert found.spread is not None
-    center, spread = found.center.copy(), found.spread.copy()
-    # Most columns have another least or greatest value, which is found faster.
-    of = summaries_for(numbers)
-    ends = np.flatnonzero((of.min(numbers, axis=0) == 0) & (of.max(numbers, axis=0) == 1))
-    some = numbers[:, ends]
-    binary = ends[((some == 0) | (some == 1) | np.isnan(some)).all(axis=0)]
-    center[binary], spread[binary] = 0.0, SWITCH
-    return Scale(found.kind, found.reason, center, spread)
-
-
 def beside_numbers(found: Scale, encoding: Encoding) -> Scale:
     """The scale of numbers, followed by the weights of cycles, switches and levels."""
     n, cycles = encoding._n_plain, 2 * len(encoding.cycle_columns_)
@@ -96,19 +77,8 @@ def beside_numbers(found: Scale, encoding: Encoding) -> Scale:
     return Scale(found.kind, found.reason, center, spread)
 
 
-def gower_scale(ready: Any, encoding: Encoding) -> Scale:
-    """The divisors that make the Manhattan distance Gower's; ranges are those of the rows."""
-    if is_sparse(ready):
-        return gower_divisors(None, encoding)
-    numbers = ready[:, : encoding._n_plain].astype(np.float64)
-    of = summaries_for(numbers)  # missing values may be kept
-    with np.errstate(over="ignore"):
-        ranges = of.max(numbers, axis=0) - of.min(numbers, axis=0)
-    return gower_divisors(ranges, encoding)
-
-
 def gower_divisors(ranges: np.ndarray | None, encoding: Encoding) -> Scale:
-    """The same for known ranges of the columns of numbers; None: the rows are sparse."""
+    """The divisors that make the Manhattan distance Gower's; no ranges: the rows are sparse."""
     if ranges is None:
         raise DataError(
             "Gower's distance needs the range of each column, and the data are sparse; make them "
@@ -140,6 +110,10 @@ def gower_divisors(ranges: np.ndarray | None, encoding: Encoding) -> Scale:
 # scale.
 
 
+ROWS_LOOKED_AT = 5000  # of a table in memory, for the choice of a scale
+# The interquartile range of a normal distribution: "robust" and "standard" agree there.
+QUARTILES_OF_NORMAL = 1.3489795
+BUDGET = 1 << 25  # bytes of the rows whose sums are taken at a time
 MOST_LEVELS = 100_000  # different values of a column of text
 
 
@@ -217,6 +191,26 @@ class Numbers(NamedTuple):
     is_single: bool  # float32
 
 
+def numbers_of(X: Any, n_empty: int = 0) -> Numbers:
+    """The sums of some rows."""
+    n, p = X.shape
+    binary = np.zeros(p, bool)
+    if not is_sparse(X):
+        gaps = np.isnan(X)
+        if gaps.any():
+            check_finite(np.where(gaps, 0.0, X), None)
+        binary = ((X == 0) | (X == 1) | gaps).all(axis=0)
+    return Numbers(column_sums(X), binary, n, n_empty, is_sparse(X), X.dtype == np.float32)
+
+
+def all_numbers(X: Any) -> Numbers:
+    """The sums of rows in memory."""
+    if is_sparse(X):
+        return numbers_of(X)
+    blocks = row_blocks(len(X), rows_within(8 * X.shape[1], BUDGET))
+    return functools.reduce(merge_numbers, (numbers_of(X[rows]) for rows in blocks))
+
+
 class NumbersIn:
     """The sums of one block, before its gaps are filled, or as it is before it is scaled."""
 
@@ -230,16 +224,7 @@ class NumbersIn:
             numbers, n_empty = preparation._normalized(preparation._filled(numbers))
         elif preparation.missing == "refuse":
             preparation._filled(numbers)
-        if is_sparse(numbers):
-            binary = np.zeros(numbers.shape[1], bool)
-        else:
-            gaps = np.isnan(numbers)
-            if gaps.any():
-                check_finite(np.where(gaps, 0.0, numbers), None)
-            binary = ((numbers == 0) | (numbers == 1) | gaps).all(axis=0)
-        single = numbers.dtype == np.float32
-        n = numbers.shape[0]
-        return Numbers(column_sums(numbers), binary, n, n_empty, is_sparse(numbers), single)
+        return numbers_of(numbers, n_empty)
 
 
 def merge_numbers(a: Numbers, b: Numbers) -> Numbers:
@@ -254,97 +239,95 @@ def merge_numbers(a: Numbers, b: Numbers) -> Numbers:
     )
 
 
-class SummedColumns:
-    """Columns of numbers as the choice of a scale sees them, by their sums."""
+class Columns:
+    """Columns of numbers as the choice of a scale sees them: by their sums, and the rows if known.
 
-    def __init__(self, found: Numbers, n_plain: int | None = None) -> None:
-        self.found = found
-        self.sums = ColumnSums(*(values[:n_plain] for values in found.columns))
-        self.binary = found.binary[:n_plain]
+    Either ``X``, whose sums are taken when they are asked for, or ``found``, the sums of chunks.
+    """
+
+    def __init__(self, X: Any = None, found: Numbers | None = None) -> None:
+        self.X, self._found = X, found
+        self.is_sparse = is_sparse(X) if found is None else found.is_sparse
+
+    @functools.cached_property
+    def found(self) -> Numbers:
+        return all_numbers(self.X) if self._found is None else self._found
 
     @property
     def n_columns(self) -> int:
-        return len(self.binary)
+        return len(self.found.binary)
 
-    def plain(self, n: int) -> SummedColumns:
+    def plain(self, n: int) -> Columns:
         """The first n columns."""
-        return SummedColumns(self.found, n)
-
-    def _deviations(self) -> np.ndarray:
-        for value in self.sums.largest:
-            check_magnitude(float(value), "Preparation", "value")
-        found = np.sqrt(self.sums.squares / np.maximum(self.sums.known, 1))
-        return np.where(self.sums.constant, 0.0, found)
+        if self.X is not None:
+            return Columns(self.X[:, :n])
+        sums = ColumnSums(*(values[:n] for values in self.found.columns))
+        return Columns(found=self.found._replace(columns=sums, binary=self.found.binary[:n]))
 
     def choose(self, names: Sequence[str] | None) -> Scale:
-        """See :func:`lowland.preparation._scales.choose_scale`, of all rows."""
-        if self.found.is_sparse:
+        """ "standard" for a table whose units seem to differ, else "none".
+
+        Sparse data and arrays without column names are not scaled. Columns of one kind are not
+        scaled either: columns whose deviations differ by at most a factor of 10, and many columns
+        with the same minimum (pixels, counts). Of rows in memory, some are enough for the choice.
+        """
+        if self.is_sparse:
             return Scale("none", "the data are sparse")
-        chosen = decided(self._deviations(), self.sums.low, names)
+        found = self.found if self.X is None else all_numbers(self.X[:: self._step])
+        chosen = decided(deviations(found.columns), found.columns.low, names)
         return chosen if chosen.kind == "none" else self.standard(chosen.reason)
 
+    @property
+    def _step(self) -> int:
+        return max(1, len(self.X) // ROWS_LOOKED_AT)
+
     def standard(self, reason: str) -> Scale:
-        """See :func:`lowland.preparation._scales.standard_scale`."""
-        deviations = self._deviations()
-        spread = np.where(deviations > 0, deviations, 1.0)
-        if self.found.is_sparse:
+        """Mean and deviation, with the divisor n, like scikit-learn's StandardScaler.
+
+        Sparse data are not centered.
+        """
+        sums = self.found.columns
+        spread = no_zeros(deviations(sums))
+        if self.is_sparse:
             return Scale("standard", f"{reason}; not centered, to stay sparse", None, spread)
-        return Scale("standard", reason, self.sums.mean, spread)
+        return Scale("standard", reason, sums.mean, spread)
 
     def robust(self, reason: str) -> Scale:
-        """Refused: quartiles are not sums."""
-        raise ParameterError(
-            "Preparation: scale='robust' needs all rows in memory, for quartiles; use "
-            "scale='standard', or fit a sample, rows.sample(100_000)."
-        )
+        """Median, and the interquartile range in units of that of a normal distribution.
+
+        If more than half of a column is one value, its deviation replaces the interquartile range.
+        """
+        if self.is_sparse:
+            return self.standard(f"{reason} (sparse: deviations, not quartiles)")
+        quantile = np.quantile if all_finite(self.X) else np.nanquantile
+        low, middle, high = quantile(self.X, [0.25, 0.5, 0.75], axis=0)
+        spread = (high - low).astype(np.float64) / QUARTILES_OF_NORMAL
+        spread = np.where(spread > 0, spread, deviations(self.found.columns))
+        return Scale("robust", reason, middle.astype(np.float64), no_zeros(spread))
 
     def keep_binary(self, found: Scale) -> Scale:
-        """See :func:`lowland.preparation._chunks.keep_binary`."""
-        assert found.center is not None
-        assert found.spread is not None
-        switch = self.binary & (self.sums.low == 0) & (self.sums.high == 1)
+        """The scale of numbers, where columns of only 0 and 1 are switches."""
+        sums = self.found.columns
+        switch = self.found.binary & (sums.low == 0) & (sums.high == 1)
         center = np.where(switch, 0.0, found.center)
         return found._replace(center=center, spread=np.where(switch, SWITCH, found.spread))
 
     def gower(self, encoding: Encoding) -> Scale:
-        """See :func:`lowland.preparation._chunks.gower_scale`."""
-        n = encoding._n_plain
+        """The scale whose Manhattan distance is Gower's."""
+        if self.is_sparse:
+            return gower_divisors(None, encoding)
+        sums = self.found.columns
         with np.errstate(over="ignore"):
-            ranges = (self.sums.high - self.sums.low)[:n]
-        return gower_divisors(None if self.found.is_sparse else ranges, encoding)
+            ranges = (sums.high - sums.low)[: encoding._n_plain]
+        return gower_divisors(ranges, encoding)
 
 
-# Columns of rows that are in memory, as the choice of a scale sees them.
-
-
-class InMemory:
-    """Columns of an array or a sparse matrix; tables in chunks have ``SummedColumns`` instead."""
-
-    def __init__(self, X: Any) -> None:
-        self.X = X
-
-    @property
-    def n_columns(self) -> int:
-        return self.X.shape[1]
-
-    def plain(self, n: int) -> InMemory:
-        """The first n columns."""
-        return InMemory(self.X[:, :n])
-
-    def choose(self, names: Sequence[str] | None) -> Scale:
-        return choose_scale(self.X, names)
-
-    def standard(self, reason: str) -> Scale:
-        return standard_scale(self.X, reason)
-
-    def robust(self, reason: str) -> Scale:
-        return robust_scale(self.X, reason)
-
-    def keep_binary(self, found: Scale) -> Scale:
-        return keep_binary(found, self.X)
-
-    def gower(self, encoding: Encoding) -> Scale:
-        return gower_scale(self.X, encoding)
+def deviations(sums: ColumnSums) -> np.ndarray:
+    """Deviation of each column; exactly 0 for a constant one."""
+    for value in sums.largest:
+        check_magnitude(float(value), "Preparation", "value")
+    found = np.sqrt(sums.squares / np.maximum(sums.known, 1))
+    return np.where(sums.constant, 0.0, found)
 
 
 def fit_chunks(preparation: Preparation, rows: Rows) -> None:
@@ -364,7 +347,7 @@ def fit_chunks(preparation: Preparation, rows: Rows) -> None:
         found = _totals(preparation, rows, ready=True)
         preparation.n_empty_ = found.n_empty
     assert found is not None
-    preparation._keep_scale(preparation._scale(SummedColumns(found)))
+    preparation._keep_scale(preparation._scale(Columns(found=found)))
 
 
 def _check_choices(preparation: Preparation) -> None:
@@ -421,10 +404,9 @@ def _totals(preparation: Preparation, rows: Rows, *, ready: bool) -> Numbers:
 
 def _filled(preparation: Preparation, found: Numbers) -> Numbers:
     """Keep the fill values; the sums of the columns after they are filled."""
+    preparation._learn_fill(found)
     columns = found.columns
     gaps = found.n_rows - columns.known
-    preparation._check_not_empty(columns.known == 0)
-    preparation.n_filled_, preparation.fill_ = int(gaps.sum()), columns.mean
     if preparation.missing == "keep":
         return found
     values = columns.mean.astype(np.float32 if found.is_single else np.float64)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._base.columns import column_label
 from lowland._base.errors import DataError, shown
-from lowland._base.units import largest
-from lowland._base.validation import all_finite, is_sparse
-from lowland._engines.linalg.magnitude import EXTREME, column_exponents, scaled, unit_for
+from lowland._base.validation import is_sparse
 
 # If deviations differ by more than this factor, the columns seem to have different units.
 ALIKE = 10.0
 # If so many columns have the same minimum, they are counts, intensities or pixels of one kind.
 MANY, SHARE = 16, 0.9
-ROWS_LOOKED_AT = 5000  # enough rows for the choice
-# The interquartile range of a normal distribution: "robust" and "standard" agree there.
-QUARTILES_OF_NORMAL = 1.3489795
 
 
 class Scale(NamedTuple):
@@ -29,40 +24,6 @@ class Scale(NamedTuple):
     reason: str
     center: np.ndarray | None = None
     spread: np.ndarray | None = None
-
-
-class Summaries(NamedTuple):
-    """How columns are summarized: by all values, or by those that are known."""
-
-    mean: Callable[..., np.ndarray]
-    std: Callable[..., np.ndarray]
-    min: Callable[..., np.ndarray]
-    max: Callable[..., np.ndarray]
-    quantile: Callable[..., np.ndarray]
-
-
-OF_ALL = Summaries(np.mean, np.std, np.min, np.max, np.quantile)
-OF_KNOWN = Summaries(np.nanmean, np.nanstd, np.nanmin, np.nanmax, np.nanquantile)
-
-
-def summaries_for(X: np.ndarray) -> Summaries:
-    """Those of the known values, if there are missing ones; a pass of its own costs little."""
-    return OF_ALL if all_finite(X) else OF_KNOWN
-
-
-def choose_scale(X: Any, names: Sequence[str] | None) -> Scale:
-    """ "standard" for a table whose units seem to differ, else "none".
-
-    Sparse data and arrays without column names are not scaled. Columns of one kind are not scaled
-    either: columns whose deviations differ by at most a factor of 10, and many columns with the
-    same minimum (pixels, counts).
-    """
-    if is_sparse(X):
-        return Scale("none", "the data are sparse")
-    looked_at = X[:: max(1, len(X) // ROWS_LOOKED_AT)]
-    least = summaries_for(looked_at).min(looked_at, axis=0)
-    chosen = decided(_deviations(looked_at), least, names)
-    return chosen if chosen.kind == "none" else standard_scale(X, chosen.reason)
 
 
 def decided(deviations: np.ndarray, least: np.ndarray, names: Sequence[str] | None) -> Scale:
@@ -93,54 +54,7 @@ def decided(deviations: np.ndarray, least: np.ndarray, names: Sequence[str] | No
     )
 
 
-def standard_scale(X: Any, reason: str) -> Scale:
-    """Mean and deviation, with the divisor n, like scikit-learn's StandardScaler.
-
-    Sparse data are not centered.
-    """
-    if is_sparse(X):
-        X = X.astype(np.float64)
-        unit = unit_for(largest(X.data))
-        X = scaled(X, unit)
-        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        spread = np.sqrt(np.maximum(square - mean**2, 0.0)) / unit
-        return Scale("standard", f"{reason}; not centered, to stay sparse", None, _no_zeros(spread))
-    of = summaries_for(X)
-    with np.errstate(over="ignore"):
-        center = of.mean(X, axis=0, dtype=np.float64)
-    if not np.isfinite(center).all():  # a sum may overflow where the mean does not
-        center = of.mean(X / len(X), axis=0, dtype=np.float64) * len(X)
-    return Scale("standard", reason, center, _no_zeros(_deviations(X)))
-
-
-def robust_scale(X: Any, reason: str) -> Scale:
-    """Median, and the interquartile range in units of that of a normal distribution.
-
-    If more than half of a column is one value, its deviation replaces the interquartile range.
-    """
-    if is_sparse(X):
-        return standard_scale(X, f"{reason} (sparse: deviations, not quartiles)")
-    low, middle, high = summaries_for(X).quantile(X, [0.25, 0.5, 0.75], axis=0)
-    spread = (high - low).astype(np.float64) / QUARTILES_OF_NORMAL
-    spread = np.where(spread > 0, spread, _deviations(X))
-    return Scale("robust", reason, middle.astype(np.float64), _no_zeros(spread))
-
-
-def _deviations(X: np.ndarray) -> np.ndarray:
-    """Deviation of each column; exactly 0 for a constant one."""
-    of = summaries_for(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        deviations = of.std(X, axis=0, dtype=np.float64)
-    varies = of.min(X, axis=0) != of.max(X, axis=0)
-    if not ((deviations > 1 / EXTREME) & (deviations < EXTREME) | ~varies).all():
-        e = column_exponents(np.nan_to_num(X))  # squares of some column overflow or underflow
-        deviations = np.ldexp(of.std(np.ldexp(X, e), axis=0, dtype=np.float64), -e)
-    deviations[~varies] = 0.0
-    return deviations
-
-
-def _no_zeros(spread: np.ndarray) -> np.ndarray:
+def no_zeros(spread: np.ndarray) -> np.ndarray:
     return np.where(spread > 0, spread, 1.0)
 
 
@@ -213,11 +127,11 @@ def _lengths(X: Any) -> np.ndarray:
     """Length of each row, whose largest entry is the unit: squares stay in range."""
     if is_sparse(X):
         values = np.abs(X.data.astype(np.float64))
-        unit = _no_zeros(_row_reduced(X, values, np.maximum))
+        unit = no_zeros(_row_reduced(X, values, np.maximum))
         values /= np.repeat(unit, np.diff(X.indptr))
         return unit * np.sqrt(_row_reduced(X, values * values))
     values = np.ascontiguousarray(X, dtype=np.float64)
-    unit = _no_zeros(np.abs(values).max(axis=1))
+    unit = no_zeros(np.abs(values).max(axis=1))
     values = values / unit[:, None]
     return unit * np.sqrt((values * values).sum(axis=1))
 
@@ -232,7 +146,7 @@ def _row_reduced(X: Any, values: np.ndarray, reduce: np.ufunc = np.add) -> np.nd
 
 
 def _scaled_rows(X: Any, divisors: np.ndarray) -> Any:
-    divisors = _no_zeros(divisors)
+    divisors = no_zeros(divisors)
     if not is_sparse(X):
         return (X / divisors[:, None]).astype(X.dtype, copy=False)
     out = X.copy()

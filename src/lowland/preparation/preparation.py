@@ -19,8 +19,9 @@ from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import all_finite, check_finite, check_matrix, is_sparse
 from lowland.preparation._categories import parse_codes, without_codes
 from lowland.preparation._chunks import (
-    InMemory,
-    SummedColumns,
+    Columns,
+    Numbers,
+    all_numbers,
     beside_numbers,
     fit_chunks,
     prepared_chunks,
@@ -44,7 +45,7 @@ class Preparation(Encoding):
         How columns are scaled. "standard" gives mean 0 and deviation 1, "robust" median 0 and the
         interquartile range of a normal distribution. "auto" is "standard" if the units of the
         columns seem to differ or categories take part, else "none"; see
-        :func:`lowland.preparation._scales.choose_scale`. Columns of 0 and 1 that stand for
+        :meth:`lowland.preparation._chunks.Columns.choose`. Columns of 0 and 1 that stand for
         categories are weighted, not scaled; see :mod:`lowland.preparation._chunks`. With "gower"
         the Manhattan distance of two rows is Gower's distance.
     missing : {"refuse", "mean", "median", "neighbors", "keep"}, default="refuse"
@@ -133,12 +134,17 @@ class Preparation(Encoding):
             self.feature_names_in_ = names
         self._fit_encoding(X)
         numbers = self._numbers(X)
-        self.n_filled_ = _n_missing(numbers)
-        self.fill_ = self.donors_ = self.donor_spread_ = None
+        self.n_filled_, self.fill_ = 0, None
+        self.donors_ = self.donor_spread_ = None
         if self.missing != "refuse" and not is_sparse(numbers):
-            self._learn_fill(numbers)
+            self._learn_fill(all_numbers(numbers))
+            if self.missing == "median":
+                self.fill_ = np.nanmedian(numbers.astype(np.float64, copy=False), axis=0)
+            elif self.missing == "neighbors":
+                self.donors_ = numbers.copy()
+                self.donor_spread_ = column_spread(numbers, self.fill_)
         filled, self.n_empty_ = self._normalized(self._filled(numbers))
-        self._keep_scale(self._scale(InMemory(filled)))
+        self._keep_scale(self._scale(Columns(filled)))
         return self._with_levels(filled, X)
 
     def _keep_scale(self, found: Scale) -> None:
@@ -265,28 +271,22 @@ class Preparation(Encoding):
     def _is_fitted(self) -> bool:
         return "chosen_" in vars(self)
 
-    def _learn_fill(self, numbers: np.ndarray) -> None:
-        """The values, or the rows, that missing values are filled from."""
-        check_finite(np.where(np.isnan(numbers), 0.0, numbers), None)
-        self._check_not_empty(np.isnan(numbers).all(axis=0))
-        middle = np.nanmedian if self.missing == "median" else np.nanmean
-        self.fill_ = middle(numbers.astype(np.float64, copy=False), axis=0)
-        if self.missing == "neighbors":
-            self.donors_ = numbers.copy()
-            self.donor_spread_ = column_spread(numbers, self.fill_)
-
-    def _check_not_empty(self, empty: np.ndarray) -> None:
+    def _learn_fill(self, found: Numbers) -> None:
+        """How many values are missing, and the means that they are filled with."""
+        empty = found.columns.known == 0
         if empty.any():
             raise DataError(
                 f"all values are missing in {listing(self._named(np.flatnonzero(empty)))}; leave "
                 "these columns out."
             )
+        self.n_filled_ = int((found.n_rows - found.columns.known).sum())
+        self.fill_ = found.columns.mean
 
     def _named(self, columns: np.ndarray) -> list[str]:
         names = self.column_names_out()
         return [f"column {i}" if names is None else names[i] for i in columns.tolist()]
 
-    def _scale(self, columns: InMemory | SummedColumns) -> Scale:
+    def _scale(self, columns: Columns) -> Scale:
         """The scale of all columns; 0/1 columns of categories need not be made for it."""
         if self.scale == "none":
             return Scale("none", "as asked")
@@ -309,9 +309,3 @@ class Preparation(Encoding):
         if self.scale == "auto" and found.center is not None:
             found = numbers.keep_binary(found)
         return beside_numbers(found, self) if coded else found
-
-
-def _n_missing(numbers: Any) -> int:
-    if is_sparse(numbers) or all_finite(numbers):
-        return 0
-    return int(np.isnan(numbers).sum())

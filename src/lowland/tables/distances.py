@@ -18,17 +18,14 @@ from lowland.tables.budget import require_for_table
 from lowland.tables.contents import Contents, Request
 from lowland.tables.finite import as_floats
 from lowland.tables.formats.arrays import load_npy, load_npz
-from lowland.tables.formats.columnar import read_arrow, read_parquet
 from lowland.tables.formats.delimited import UNNAMED, read_delimited, split_text
 from lowland.tables.formats.dialect import MISSING, looks_numeric, records
 from lowland.tables.formats.h5ad import read_h5ad
-from lowland.tables.formats.ndjson import read_ndjson
 from lowland.tables.formats.numerals import without_marks
 from lowland.tables.formats.single_cells import DISTANCES
 from lowland.tables.formats.sparse import read_matrix_market
-from lowland.tables.formats.workbooks import read_workbook
-from lowland.tables.opening import File
-from lowland.tables.sources import bundled, recognized, refuse_address
+from lowland.tables.opening import TEXTS, File
+from lowland.tables.sources import READERS, bundled, recognized, refuse_address
 from lowland.tables.table import Table
 
 if TYPE_CHECKING:
@@ -128,15 +125,15 @@ def checked_sparse(source: str, D: Any, names: Sequence[str] | None, *, allow_mi
 class _Places:
     """Names of entries in messages."""
 
-    def __init__(self, source: str, names: Sequence[str] | None) -> None:
-        self.source, self.names = source, names
+    def __init__(self, source: str, names: Sequence[str] | None, entry: str = "distance") -> None:
+        self.source, self.names, self.entry = source, names, entry
 
     def name(self, i: int) -> str:
         return str(i) if self.names is None else repr(self.names[i])
 
     def error(self, i: int, j: int, what: str) -> DataError:
         return DataError(
-            f"{self.source}: the distance in row {self.name(i)}, column {self.name(j)} {what}."
+            f"{self.source}: the {self.entry} in row {self.name(i)}, column {self.name(j)} {what}."
         )
 
     def unequal(self, i: int, j: int, here: float, there: float) -> DataError:
@@ -192,21 +189,16 @@ def distances_of(source: str, S: Any, names: Sequence[str] | None) -> tuple[np.n
         np.fill_diagonal(S, 1.0)
         notes.append("the diagonal is empty: the similarity of a row with itself is taken to be 1")
 
-    def refuse(bad: np.ndarray, what: str) -> None:
-        if bad.any():
-            i, j = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
-            row, column = (str(k) if names is None else repr(names[k]) for k in (i, j))
-            more = f"; this is the first of {int(bad.sum())} such places" if bad.sum() > 1 else ""
-            place = f"{source}: the similarity in row {row}, column {column} ({S[i, j]:g})"
-            raise DataError(f"{place} {what}{more}.")
-
-    refuse(~np.isfinite(S), "is missing or infinite")
+    place = _Places(source, names, "similarity")
+    place.refuse_first(~np.isfinite(S), S, "is missing or infinite")
     greatest = float(np.abs(S).max())
-    refuse(np.abs(S - S.T) > SAME * greatest, "is another one the other way round")
+    unequal = np.abs(S - S.T) > SAME * greatest
+    place.refuse_first(unequal, S, "is another one the other way round")
     diagonal = np.diagonal(S)
     squares = diagonal[:, None] + diagonal - 2.0 * S
-    refuse(
+    place.refuse_first(
         squares < -4.0 * SAME * greatest,
+        S,
         "is larger than those of the two rows with themselves; distances need no conversion",
     )
     np.maximum(squares, 0.0, out=squares)
@@ -442,22 +434,10 @@ def distances_in_contents(file: object, contents: Contents) -> RawDistances:
 
 
 LOADERS: dict[str, Callable[[File, Request], Any]] = {
-    ".arrow": _load_frame(read_arrow),
-    ".csv": _load_text,
-    ".dat": _load_text,
-    ".data": _load_text,
-    ".feather": _load_frame(read_arrow),
+    **{suffix: _load_frame(reader) for suffix, reader in READERS.items()},
+    **dict.fromkeys(TEXTS, _load_text),
     ".h5ad": _load_h5ad,
-    ".ipc": _load_frame(read_arrow),
-    ".jsonl": _load_frame(read_ndjson),
     ".mtx": lambda file, request: RawDistances(read_matrix_market(file, request).matrix),
-    ".ndjson": _load_frame(read_ndjson),
     ".npy": lambda file, request: RawDistances(load_npy(file)),
     ".npz": _load_npz,
-    ".parquet": _load_frame(read_parquet),
-    ".tab": _load_text,
-    ".tsv": _load_text,
-    ".txt": _load_text,
-    ".xlsm": _load_frame(read_workbook),
-    ".xlsx": _load_frame(read_workbook),
 }

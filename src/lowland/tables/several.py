@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,8 +19,6 @@ from lowland.tables.sources import read_source
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from lowland.tables.contents import Contents
 
 # Rows of two tables that belong together, by their ids.
 
@@ -195,16 +193,7 @@ def read_several(paths: Sequence[str], request: Request) -> Contents:
 def _check_alike(first_path: str, first: Contents, path: str, other: Contents) -> None:
     if (first.matrix is None) != (other.matrix is None):
         raise DataError(f"{path}: has another form than {first_path}; stack files of one kind.")
-    here, there = list(other.schema), list(first.schema)
-    missing = [name for name in there if name not in set(here)]
-    added = [name for name in here if name not in set(there)]
-    if missing or added:
-        lacks = f"lacks {listing(missing, 4)}" if missing else ""
-        has = f"has {listing(added, 4)} beside the others" if added else ""
-        what = " and ".join(text for text in (lacks, has) if text)
-        raise DataError(
-            f"{path}: {what}; files that are read together have the columns of {first_path}."
-        )
+    check_columns_alike(first_path, first.schema, path, other.schema, list(first.schema))
     if other.matrix is not None:
         if first.matrix.shape[1] != other.matrix.shape[1]:
             raise DataError(
@@ -213,8 +202,32 @@ def _check_alike(first_path: str, first: Contents, path: str, other: Contents) -
             )
         if first.matrix_names != other.matrix_names:
             raise DataError(f"{path}: has its columns in another order than {first_path}.")
-    for name, dtype in first.frame.schema.items():
-        kinds = [kind_of(dtype), kind_of(other.frame.schema[name])]
+
+
+def check_columns_alike(
+    first_path: str,
+    first: Mapping[str, pl.DataType],
+    path: str,
+    other: Mapping[str, pl.DataType],
+    wanted: Sequence[str],
+    *,
+    exact: bool = True,
+) -> None:
+    """Refuse a file that lacks a wanted column of the first one, or has other values in one.
+
+    With ``exact`` it must not have more columns either.
+    """
+    missing = [name for name in wanted if name not in other]
+    added = [name for name in other if name not in first] if exact else []
+    if missing or added:
+        lacks = f"lacks {listing(missing, 4)}" if missing else ""
+        has = f"has {listing(added, 4)} beside the others" if added else ""
+        what = " and ".join(text for text in (lacks, has) if text)
+        raise DataError(
+            f"{path}: {what}; files that are read together have the columns of {first_path}."
+        )
+    for name in wanted:
+        kinds = [kind_of(first[name]), kind_of(other[name])]
         if kinds[0] != kinds[1] and "nothing" not in kinds:
             raise DataError(
                 f"{path}: column {name!r} holds {kinds[1]}, but {kinds[0]} in {first_path}."

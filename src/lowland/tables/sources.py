@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from lowland._base.errors import DataError, unknown_name
 from lowland.datasets.catalog import DISTANCES, plain
 from lowland.tables.contents import Contents, Request, named_matrix
 from lowland.tables.formats.arrays import read_npy, read_npz
-from lowland.tables.formats.columnar import read_arrow, read_parquet
+from lowland.tables.formats.columnar import ADDRESS, read_arrow, read_parquet
 from lowland.tables.formats.delimited import read_text
 from lowland.tables.formats.dialect import has_table, utf8
 from lowland.tables.formats.h5ad import read_h5ad
@@ -43,27 +42,17 @@ if TYPE_CHECKING:
 Reader = Callable[[File, Request], Contents]
 
 READERS: dict[str, Reader] = {
-    ".arrow": read_arrow,
-    ".csv": read_text,
-    ".dat": read_text,
-    ".data": read_text,
-    ".feather": read_arrow,
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), read_arrow),
+    **dict.fromkeys(TEXTS, read_text),
+    **dict.fromkeys((".jsonl", ".ndjson"), read_ndjson),
+    **dict.fromkeys((".xlsm", ".xlsx"), read_workbook),
     ".h5ad": read_h5ad,
-    ".ipc": read_arrow,
-    ".jsonl": read_ndjson,
     ".mtx": read_matrix_market,
-    ".ndjson": read_ndjson,
     ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": read_parquet,
-    ".tab": read_text,
-    ".tsv": read_text,
-    ".txt": read_text,
-    ".xlsm": read_workbook,
-    ".xlsx": read_workbook,
 }
 CONTAINERS = (".h5ad", ".npz", ".xlsm", ".xlsx")  # formats that hold several parts
-ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 FOREIGN = (".bin", ".h5", ".hdf5", ".json", ".zip")  # suffixes of what may be one of the formats
 
 

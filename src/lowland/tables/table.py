@@ -14,9 +14,8 @@ from lowland._base.html import SHOWN_ROWS, html_lines, html_table
 from lowland._base.sparse_input import well_formed
 from lowland._base.validation import is_sparse
 from lowland.preparation._categories import parse_codes
-from lowland.tables.columns.coded import coded_as_missing
 from lowland.tables.columns.guessing import Guess
-from lowland.tables.columns.roles import Roles, transposed
+from lowland.tables.columns.roles import Roles, coded_as_missing, transposed
 from lowland.tables.columns.vectors import expanded
 from lowland.tables.contents import Contents, Request
 from lowland.tables.finite import check_width, finite_array, finite_sparse, float_frame

@@ -21,6 +21,8 @@ from lowland._base.errors import (
 )
 from lowland._base.memory import available_memory, format_bytes
 from lowland.tables import holds_distances
+from lowland.tables.formats.columnar import is_address
+from lowland.tables.in_chunks import STREAMED, may_be_streamed
 from lowland.tables.in_memory import is_path
 from lowland.tables.options import TableOptions
 from lowland.tables.several import listed_sources

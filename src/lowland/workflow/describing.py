@@ -17,8 +17,7 @@ from lowland.metrics import distance_concentration, intrinsic_dimension
 from lowland.metrics.quality import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.preparation.preparation import Preparation
 from lowland.tables import Table
-from lowland.tables.columns.categories import frame_of, take_part
-from lowland.tables.columns.refusal import why_refused
+from lowland.tables.columns.categories import frame_of, take_part, why_refused
 from lowland.tables.options import READING, TableOptions, takes_table_options
 from lowland.tables.preparing import read
 from lowland.workflow.summary import table_facts

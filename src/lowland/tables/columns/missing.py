@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lowland._base.errors import DataError, count, listing
-from lowland._base.units import largest
 from lowland._base.validation import all_finite, is_sparse
+from lowland._engines.linalg.moments import column_moments, may_overflow
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.tables import Table
 from lowland.tables.columns.categories import TakingPart, missing_in
-from lowland.tables.columns.coded import numbers_in_text
+from lowland.tables.columns.roles import numbers_in_text
 from lowland.tables.options import TableOptions
 
 if TYPE_CHECKING:
@@ -121,9 +122,9 @@ def _name(table: Table, column: int) -> str:
 # Values that probably mean "missing", such as -999 or "unknown": pointed out, never changed.
 
 
-# Numbers that people write where a value is missing: below all others, or above all others.
-LOW = (-99999.0, -9999.0, -999.0, -999.9, -999.99, -200.0, -99.0, -99.9, -1.0)
-HIGH = (9999999.0, 999999.0, 99999.0, 9999.0, 999.9, 999.0, 99.9, 99.0)
+# Numbers that people write where a value is missing, below or above all others: -1, -200 of
+# sensors, and nines such as -999.9.
+CODE = re.compile(r"-1|-200|-?99+(\.9+)?")
 CERTAIN = 200.0  # a value this large, below numbers that are not negative, needs no gap
 FEWEST, FEWEST_SMALL = 2, 3  # occurrences in the table; of values such as -1 and 99, in the column
 DISTINCT = 3  # other values; a column of -1 and 1 is a column of two classes
@@ -184,32 +185,35 @@ def _in_numbers(table: Table) -> Iterator[Found]:
     X = np.asarray(table.features)
     if len(X) < FEWEST or table.image_shape is not None:
         return
-    least, most = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-    extreme = np.isin(least, np.array(LOW, X.dtype)) | np.isin(most, np.array(HIGH, X.dtype))
+    ends = zip(np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0), strict=True)
     names = table.feature_names
-    for place in np.flatnonzero(extreme):
-        name = str(place) if names is None else names[place]
-        values, counts = np.unique(X[:, place], return_counts=True)
-        known = ~np.isnan(values)
-        yield from _peeled(name, values[known].astype(np.float64), counts[known], X.dtype)
+    for place, (least, most) in enumerate(ends):
+        if _code(least) or _code(most):
+            name = str(place) if names is None else names[place]
+            values, counts = np.unique(X[:, place], return_counts=True)
+            known = ~np.isnan(values)
+            yield from _peeled(name, values[known], counts[known])
 
 
-def _peeled(name: str, values: np.ndarray, counts: np.ndarray, dtype: np.dtype) -> Iterator[Found]:
-    """Sentinels at both ends of the sorted values, from the outermost inward."""
-    low = {float(dtype.type(v)): v for v in LOW}
-    high = {float(dtype.type(v)): v for v in HIGH}
-    suspects = []
-    while len(values) and values[0] in low:
-        suspects.append((low[values[0]], int(counts[0])))
-        values, counts = values[1:], counts[1:]
-    while len(values) and values[-1] in high:
-        suspects.append((high[values[-1]], int(counts[-1])))
-        values, counts = values[:-1], counts[:-1]
-    if len(values) < DISTINCT:
+def _code(value: float) -> str:
+    """The value as text if it is one that people write where a value is missing, else nothing."""
+    text = f"{value:.7g}"  # as many digits as float32 has
+    return text if CODE.fullmatch(text) else ""
+
+
+def _peeled(name: str, values: np.ndarray, counts: np.ndarray) -> Iterator[Found]:
+    """Sentinels at both ends of the sorted values."""
+    low, high = 0, len(values)
+    while low < high and values[low] < 0 and _code(values[low]):
+        low += 1
+    while low < high and values[high - 1] > 0 and _code(values[high - 1]):
+        high -= 1
+    others = values[low:high].astype(np.float64)
+    if len(others) < DISTINCT:
         return
-    for value, n in suspects:
-        if _stands_apart(value, n, values):
-            yield Found(f"{value:.10g}", name, n, float(values[0]), float(values[-1]))
+    for i in [*range(low), *range(high, len(values))]:
+        if _stands_apart(float(_code(values[i])), counts[i], others):
+            yield Found(_code(values[i]), name, int(counts[i]), others[0], others[-1])
 
 
 def _stands_apart(value: float, n: int, others: np.ndarray) -> bool:
@@ -218,18 +222,14 @@ def _stands_apart(value: float, n: int, others: np.ndarray) -> bool:
     extent = most - least
     if abs(value) < CERTAIN and n < FEWEST_SMALL:
         return False
-    if value > 0:
-        gap = value - most
-        return gap > (2 * extent if value < CERTAIN else extent)
-    if value == -1.0:
-        if least < 0:
-            return False
-        whole = bool((others == np.floor(others)).all())
+    if least >= 0 and (value == -1.0 or value <= -CERTAIN):
         # whole numbers that begin at 0 may go on to -1, as temperatures do
-        return least >= 1 or extent >= WIDE if whole else True
-    if value <= -CERTAIN and least >= 0:
-        return True
-    return least - value > (2 * extent if value > -CERTAIN else extent)
+        whole = value == -1.0 and bool((others == np.floor(others)).all())
+        return not whole or least >= 1 or extent >= WIDE
+    if value == -1.0:
+        return False
+    gap = max(value - most, least - value)
+    return gap > (extent if abs(value) >= CERTAIN else 2 * extent)
 
 
 def _in_text(table: Table) -> Iterator[Found]:
@@ -326,26 +326,18 @@ def dominating(X: Any, names: Sequence[str] | None, ids: Sequence[Any]) -> list[
     return found
 
 
+@may_overflow
 def _squares(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Sums of squared deviations from the column means, of each column and of each row."""
-    n, p = X.shape
-    values = X.data if is_sparse(X) else X
-    size = largest(values)
-    unit = 1.0 / size if np.isfinite(size) and size > 0 else 1.0  # squares stay in range
+    mean, columns = column_moments(X)
     if is_sparse(X):
-        Z = X.astype(np.float64) * unit
-        mean = np.asarray(Z.mean(axis=0)).ravel()
-        squares = Z.multiply(Z)
-        columns = np.asarray(squares.sum(axis=0)).ravel() - n * mean**2
-        rows = np.asarray(squares.sum(axis=1)).ravel() - 2.0 * (Z @ mean) + float(mean @ mean)
-        return np.maximum(columns, 0.0), np.maximum(rows, 0.0)
-    mean = X.mean(axis=0, dtype=np.float64)
-    columns, rows = np.zeros(p), np.empty(n)
-    for block in row_blocks(n, rows_within(8 * p, 2**21)):
-        Z = (X[block] - mean) * unit
-        np.square(Z, out=Z)
-        columns += Z.sum(axis=0)
-        rows[block] = Z.sum(axis=1)
+        Z = X.astype(np.float64)
+        rows = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() - 2.0 * (Z @ mean) + mean @ mean
+        return columns, np.maximum(rows, 0.0)
+    rows = np.empty(X.shape[0])
+    for block in row_blocks(X.shape[0], rows_within(8 * X.shape[1], 2**21)):
+        Z = X[block] - mean
+        rows[block] = np.einsum("ij,ij->i", Z, Z)
     return columns, rows
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -247,32 +248,119 @@ def _rows(column: pl.Series, width: int) -> np.ndarray:
 
 
 def _checked_width(source: str, column: pl.Series) -> int:
-    """How many numbers each vector has; vectors of different lengths are refused."""
+    """How many numbers each vector has."""
     import polars as pl
 
     where = f"{source}: column {column.name!r}"
     if isinstance(column.dtype, pl.Array):
         width = math.prod(_shape(column.dtype))
-        lengths = None
     else:
-        lengths = column.list.len()
-        known = lengths.drop_nulls()
-        width = int(known[0]) if len(known) else 0
-        empty = (lengths == 0).fill_null(False)
-        if empty.any():
-            row = int(empty.arg_true()[0])
-            raise DataError(
-                f"{where} holds an empty list in row {row}; leave such rows out, or set the column "
-                f"aside as a label (--label {column.name})."
-            )
-        other = (lengths != width).fill_null(False)
-        if other.any():
-            row, first = int(other.arg_true()[0]), int(lengths.is_not_null().arg_true()[0])
-            raise DataError(
-                f"{where} holds vectors of different lengths: {width} numbers in row {first}, "
-                f"{lengths[row]} in row {row}; make them equally long, or set the column aside as "
-                f"a label (--label {column.name})."
-            )
+        width = _common_length(where, column.name, column.list.len())
     if width == 0:
         raise DataError(f"{where} holds no numbers, only empty lists.")
     return width
+
+
+def _common_length(where: str, name: str, lengths: pl.Series) -> int:
+    """The length of all vectors, 0 if all are missing; different lengths are refused."""
+    known = lengths.drop_nulls()
+    width = int(known[0]) if len(known) else 0
+    empty = (lengths == 0).fill_null(False)
+    if empty.any():
+        row = int(empty.arg_true()[0])
+        raise DataError(
+            f"{where} holds an empty list in row {row}; leave such rows out, or set the column "
+            f"aside as a label (--label {name})."
+        )
+    other = (lengths != width).fill_null(False)
+    if other.any():
+        row, first = int(other.arg_true()[0]), int(lengths.is_not_null().arg_true()[0])
+        raise DataError(
+            f"{where} holds vectors of different lengths: {width} numbers in row {first}, "
+            f"{lengths[row]} in row {row}; make them equally long, or set the column aside as "
+            f"a label (--label {name})."
+        )
+    return width
+
+
+# Vectors written as text, such as ``[0.1, 0.2]`` or ``0.1 0.2 0.3``, in columns of a CSV file.
+
+
+FIRST = 20  # values that decide whether a column holds vectors
+PARSED = 1 << 22  # numbers that are parsed at a time
+MANY = 8  # whole numbers in a row that are no telephone number and no date
+NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+INNER = rf"(?:{NUMBER}|nan|null|None)"
+BRACKETED = re.compile(rf"\s*[\[(]\s*(?:{INNER}(?:\s*[,;]\s*|\s+))*(?:{INNER})?\s*[\])]\s*", re.I)
+PLAIN = re.compile(rf"\s*{NUMBER}(?:\s+{NUMBER})+\s*")
+SHORTENED = re.compile(r"\s*[\[(][^\[\]]*\.\.\.[^\[\]]*[\])]\s*")
+
+
+def looks_like_vectors(column: pl.Series) -> bool:
+    """Whether the first values of a column of text are vectors."""
+    head = column.head(FIRST) if column.head(FIRST).count() else column.drop_nulls().head(FIRST)
+    values = [value for value in head.to_list() if value is not None and value.strip()]
+    if not values or not re.search(r"\d", values[0]):
+        return False
+    listed = [bool(BRACKETED.fullmatch(v) or SHORTENED.fullmatch(v)) for v in values]
+    if 2 * sum(listed) >= len(values):  # a list that is not like the others is an error
+        return any(re.search(r"\d", value) for value in values)
+    if not all(PLAIN.fullmatch(value) for value in values):
+        return False
+    return all("." in value or len(value.split()) >= MANY for value in values)
+
+
+def parsed_vectors(source: object, column: pl.Series) -> pl.Series:
+    """The column as arrays of float64; what is no vector of the same length is refused."""
+    import polars as pl
+
+    where = f"{source}: column {column.name!r}"
+    text = column.str.strip_chars()
+    text = text.set((text == "").fill_null(False), None)
+    short = text.str.contains("...", literal=True).fill_null(False)
+    if short.any():
+        row = int(short.arg_true()[0])
+        raise DataError(
+            f"{where} holds a shortened vector in row {row} ('...'), as arrays are printed; "
+            "write all of its numbers, or save the table as Parquet."
+        )
+    bare = text.str.strip_chars("[]() \t\r\n").str.replace_all(r"\s*[,;]\s*|\s+", " ")
+    bare = bare.str.strip_chars(" ")
+    counts = bare.str.count_matches(" ") + 1
+    counts = counts.set((bare == "").fill_null(False), 0)
+    width = _common_length(where, column.name, counts)
+    require_for_table(where, len(column), width, 16 * width)
+    block = np.full((len(column), width), np.nan)
+    places = counts.is_not_null().arg_true().to_numpy()
+    bare = bare.drop_nulls()
+    step = max(1, PARSED // width)
+    for start in range(0, len(bare), step):
+        parts = bare.slice(start, step).str.split(" ").explode()
+        missing = parts.str.to_lowercase().is_in(["nan", "null", "none", "na"])
+        numbers = parts.set(missing, None).cast(pl.Float64, strict=False)
+        odd = numbers.is_null() & ~missing
+        if odd.any():
+            place = int(odd.arg_true()[0])
+            row = int(places[start + place // width])
+            raise DataError(
+                f"{where} holds {parts[place]!r} in the vector of row {row}, expected a number."
+            )
+        rows = places[start : start + step]
+        block[rows] = numbers.fill_null(np.nan).to_numpy().reshape(-1, width)
+    return pl.Series(column.name, block)
+
+
+def with_vectors(file: object, frame: pl.DataFrame, request: Request) -> pl.DataFrame:
+    """Parse vectors that are written as text, unless their column is only carried along."""
+    import polars as pl
+
+    apart = {*request.labels, *request.drop, request.id_column}
+    for name, dtype in frame.schema.items():
+        if dtype != pl.String or name in apart or not looks_like_vectors(frame[name]):
+            continue
+        asked = request.columns is None or any(
+            column == name or column.startswith(f"{name}_") for column in request.columns
+        )
+        if asked:
+            frame = frame.with_columns(parsed_vectors(file, frame[name]))
+    return frame

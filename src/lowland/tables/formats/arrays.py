@@ -1,4 +1,8 @@
-"""NPY and NPZ: plain arrays only; pickled objects are never loaded."""
+"""NPY and NPZ, and ranges of rows of NPY and Zarr: plain arrays only, no pickled objects.
+
+numpy and zarr read them. NPZ is unpacked here member by member, because ``numpy.load`` allocates
+what a header claims.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ import numpy as np
 from lowland._base.errors import DataError, unknown_name
 from lowland.tables.budget import refuse_bomb, refuse_emptiness, require_for_table
 from lowland.tables.contents import Contents, Request, named_matrix, unreadable
+from lowland.tables.file_chunks import Look, SourceFile, stamp_of, unread
 from lowland.tables.finite import as_floats
 from lowland.tables.formats.sparse import SPARSE_MEMBERS, from_members
 from lowland.tables.opening import File
@@ -45,6 +50,7 @@ class Header(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    by_columns: bool = False  # whether it is stored column after column (Fortran order)
 
     @property
     def is_pickled(self) -> bool:
@@ -177,8 +183,8 @@ def _header(opened: IO[bytes]) -> Header:
     read = np.lib.format.read_array_header_1_0
     if version != (1, 0):
         read = np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(opened)
-    return Header(shape, dtype)
+    shape, by_columns, dtype = read(opened)
+    return Header(shape, dtype, by_columns)
 
 
 def _require(file: File, header: Header, size: int) -> None:
@@ -221,23 +227,140 @@ def _matrix_key(
 
 def checked_matrix(matrix: np.ndarray, where: str) -> np.ndarray:
     """Rows by columns of float32 or float64, not empty."""
-    if matrix.dtype.kind not in "biuf":
-        raise DataError(f"{where}: holds {matrix.dtype}, expected real numbers.")
-    if matrix.ndim != 2:
-        raise DataError(
-            f"{where}: the array has shape {matrix.shape}, expected two dimensions: rows, columns."
-        )
+    _check_form(where, Header(matrix.shape, matrix.dtype))
     if 0 in matrix.shape:
         raise DataError(f"{where}: is empty, its shape is {matrix.shape}.")
     return as_floats(matrix)
+
+
+def _check_form(where: str, header: Header) -> None:
+    """Refuse what is not rows by columns of numbers."""
+    if header.dtype.kind not in "biuf":
+        raise DataError(f"{where}: holds {header.dtype}, expected real numbers.")
+    if len(header.shape) != 2:
+        raise DataError(
+            f"{where}: the array has shape {header.shape}, expected two dimensions: rows, columns."
+        )
+    if not header.shape[1]:
+        raise DataError(f"{where}: is empty, its shape is {header.shape}.")
 
 
 def _broken(file: File, kind: str, error: BaseException) -> Exception:
     if isinstance(error, OSError) and error.filename is not None:  # could not be opened
         return error
     if "allow_pickle" in str(error) or "pickle" in str(error):
-        return DataError(
-            f"{file}: holds pickled objects, which are never loaded because they can run code; "
-            "save a plain array of numbers."
-        )
+        return _pickled(file)
     return unreadable(file, kind, error)
+
+
+def _pickled(where: object) -> DataError:
+    return DataError(
+        f"{where}: holds pickled objects, which are never loaded because they can run code; "
+        "save a plain array of numbers."
+    )
+
+
+# Arrays on disk whose rows can be reached by their number: NPY, and Zarr with the package zarr.
+
+
+class NpyReader(NamedTuple):
+    """Reads ranges of rows of an NPY file. They are read, not mapped: a mapped file that is cut
+    short while it is in use ends the process.
+    """
+
+    shape: tuple[int, int]
+    dtype: str
+    offset: int  # of the first number in the file
+    by_columns: bool = False  # whether it is stored column after column (Fortran order)
+
+    @property
+    def together(self) -> bool:
+        return self.by_columns
+
+    @property
+    def key(self) -> str:
+        return "NPY"
+
+    def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> np.ndarray:
+        dtype, (height, width) = np.dtype(self.dtype), self.shape
+        with unread(file.name), open(file.path, "rb") as opened:
+            if not self.by_columns:
+                opened.seek(self.offset + first * width * dtype.itemsize)
+                found = np.fromfile(opened, dtype, n_rows * width)
+                return found[: found.size // width * width].reshape(-1, width)
+            X = np.empty((n_rows, width), dtype)
+            for i in range(width):
+                opened.seek(self.offset + (i * height + first) * dtype.itemsize)
+                found = np.fromfile(opened, dtype, n_rows)
+                if len(found) < n_rows:
+                    return X[:0]
+                X[:, i] = found
+            return X
+
+
+def look_at_npy(path: str, name: str) -> Look:
+    """Shape and type by the header; a file that is cut short is refused."""
+    stamp = stamp_of(path, name)
+    try:
+        with unread(name), open(path, "rb") as opened:
+            header = _header(opened)
+            offset = opened.tell()
+    except DataError:
+        raise
+    except BROKEN as error:
+        raise unreadable(name, "NPY", error) from error
+    if header.is_pickled:
+        raise _pickled(name)
+    _check_form(name, header)
+    if stamp[0] < offset + header.n_bytes:
+        raise unreadable(name, "NPY", f"it is cut short; it cannot hold an array {header.shape}")
+    n, p = header.shape
+    reader = NpyReader((n, p), header.dtype.str, offset, header.by_columns)
+    return Look(name, path, stamp, reader, n, None, p, header.dtype)
+
+
+class ZarrReader(NamedTuple):
+    """Reads ranges of rows of a Zarr array; chunks of rows are read together."""
+
+    together: bool = True
+    key: str = "Zarr"
+
+    def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> np.ndarray:
+        return np.asarray(_opened(file.path, file.name)[first : first + n_rows])
+
+
+def look_at_zarr(path: str, name: str) -> Look:
+    """Shape and type of a Zarr array by its description."""
+    array = _opened(path, name)
+    header = Header(tuple(array.shape), np.dtype(array.dtype))
+    _check_form(name, header)
+    n, p = header.shape
+    return Look(name, path, stamp_of(path, name), ZarrReader(), n, None, p, header.dtype)
+
+
+class _Sliced:
+    """A Zarr array whose errors name the file."""
+
+    def __init__(self, array: Any, name: str) -> None:
+        self.array, self.name = array, name
+        self.shape, self.dtype = array.shape, array.dtype
+
+    def __getitem__(self, rows: slice) -> Any:
+        try:
+            return self.array[rows]
+        except Exception as error:  # codecs raise what they like
+            raise unreadable(self.name, "Zarr", error) from error
+
+
+def _opened(path: str, name: str) -> _Sliced:
+    try:
+        import zarr
+    except ImportError as error:
+        raise DataError(
+            f"{name}: reading Zarr needs the package zarr (pip install zarr); or save the array "
+            "as NPY."
+        ) from error
+    try:
+        return _Sliced(zarr.open_array(path, mode="r"), name)
+    except Exception as error:
+        raise unreadable(name, "a Zarr array", error) from error

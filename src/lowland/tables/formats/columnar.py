@@ -1,119 +1,28 @@
-"""Parquet and Arrow IPC (Feather): only the columns asked for are read."""
+"""Parquet and Arrow IPC (Feather), whole or in ranges of rows; Parquet also at an address.
+
+polars reads both. Only the columns asked for are read. What is done here beside is to check the
+need of memory, and to read a large row group some columns at a time, because polars fetches all
+chosen columns of a row group for any number of its rows.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import mmap
-import struct
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._base.errors import DataError
 from lowland.tables.budget import column_bytes, refuse_bomb, require_for_table
 from lowland.tables.columns.guessing import speaks_of_a_role
 from lowland.tables.columns.vectors import check_choice, vector_bytes
 from lowland.tables.contents import Contents, Request, unreadable
+from lowland.tables.file_chunks import Look, SourceFile, stamp_of, unread
 from lowland.tables.opening import File
 
 if TYPE_CHECKING:
     import polars as pl
-
-# A look at the messages of an Arrow stream, before polars allocates what they claim to hold.
-#
-# A stream is a list of messages: the mark FFFFFFFF, the size of the metadata, the metadata (a
-# FlatBuffer), the body. The metadata of a batch of rows list the places of its buffers in the body.
-# polars allocates the size that is listed and ends the process if there is not so much memory.
-
-
-CONTINUES = 0xFFFFFFFF
-DICTIONARY, ROWS = 2, 3  # kinds of messages that have buffers
-# Numbers of the fields of the FlatBuffer tables, in the order in which Arrow declares them.
-KIND, HEADER, BODY_SIZE = 1, 2, 3
-DICTIONARY_ROWS, BUFFERS = 1, 2
-
-
-def check_stream(file: File) -> None:
-    """Refuse a stream that claims to hold more than the file does."""
-    with (
-        file.path.open("rb") as opened,
-        mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
-        try:
-            place = 0
-            while place < len(data):
-                place = _checked_message(data, place)
-        except (struct.error, IndexError, ValueError) as error:
-            raise unreadable(file, "Arrow", "it is damaged") from error
-
-
-def _checked_message(data: mmap.mmap, place: int) -> int:
-    """Where the next message starts."""
-    mark, size = struct.unpack_from("<Ii", data, place)
-    if mark != CONTINUES:  # streams before Arrow 0.15 have no mark
-        size, place = struct.unpack_from("<i", data, place)[0], place - 4
-    if size == 0:
-        return len(data)
-    start = place + 8
-    if size < 0 or start + size > len(data):
-        raise ValueError("metadata beyond the end")
-    metadata = data[start : start + size]
-    message = _Table(metadata, struct.unpack_from("<I", metadata)[0])
-    body_size = message.number(BODY_SIZE, "<q")
-    end = start + size + body_size
-    if body_size < 0 or end > len(data):
-        raise ValueError("a body beyond the end")
-    kind = message.number(KIND, "<B")
-    if kind in (DICTIONARY, ROWS):
-        rows = message.table(HEADER)
-        if kind == DICTIONARY:
-            rows = rows.table(DICTIONARY_ROWS)
-        for offset, length in rows.pairs(BUFFERS):
-            if offset < 0 or length < 0 or offset + length > body_size:
-                raise ValueError("a buffer beyond the body")
-    return end
-
-
-class _Table:
-    """A table of a FlatBuffer: its first number leads back to the places of its fields."""
-
-    def __init__(self, data: bytes, place: int) -> None:
-        self.data, self.place = data, place
-        self.fields = place - struct.unpack_from("<i", data, place)[0]
-        if self.fields < 0:
-            raise ValueError("fields before the start")
-        self.n_bytes = struct.unpack_from("<H", data, self.fields)[0]
-
-    def _field(self, number: int) -> int:
-        """The place of a field; 0 if the table does not have it."""
-        entry = 4 + 2 * number
-        if entry + 2 > self.n_bytes:
-            return 0
-        offset = struct.unpack_from("<H", self.data, self.fields + entry)[0]
-        return self.place + offset if offset else 0
-
-    def number(self, field: int, form: str) -> int:
-        place = self._field(field)
-        return struct.unpack_from(form, self.data, place)[0] if place else 0
-
-    def _followed(self, field: int) -> int:
-        place = self._field(field)
-        if not place:
-            raise ValueError("a field is missing")
-        return place + struct.unpack_from("<I", self.data, place)[0]
-
-    def table(self, field: int) -> _Table:
-        return _Table(self.data, self._followed(field))
-
-    def pairs(self, field: int) -> Iterator[tuple[int, int]]:
-        """The numbers of a list of pairs."""
-        if not self._field(field):
-            return
-        start = self._followed(field)
-        n = struct.unpack_from("<I", self.data, start)[0]
-        if start + 4 + 16 * n > len(self.data):
-            raise ValueError("a list beyond the end")
-        yield from struct.iter_unpack("<qq", self.data[start + 4 : start + 4 + 16 * n])
-
 
 PANDAS_INDEX = "__index_level_0__"
 ARROW_FILE, FEATHER_1 = b"ARROW1", b"FEA1"
@@ -133,21 +42,31 @@ def read_arrow(file: File, request: Request) -> Contents:
     """Arrow IPC, as a file (also called Feather 2) or as a stream."""
     import polars as pl
 
+    with polars_reading(file, "Arrow"):
+        if not _is_stream(file):
+            return _chosen(file, pl.scan_ipc(file.path), request)
+        with file.path.open("rb") as opened:
+            opened.seek(max(0, file.size - len(END_OF_STREAM)))
+            if opened.read() != END_OF_STREAM:  # else rows would be lost without an error
+                raise unreadable(file, "Arrow", "it is cut short, or no Arrow file")
+        # a stream has no directory and is read as a whole
+        return _chosen(file, pl.read_ipc_stream(file.path).lazy(), request)
+
+
+def _is_stream(file: File) -> bool:
+    """Whether an Arrow file has no directory of its rows; an old format is refused."""
     with file.path.open("rb") as opened:
         start = opened.read(len(ARROW_FILE))
-        opened.seek(max(0, file.size - len(END_OF_STREAM)))
-        end = opened.read()
     if start.startswith(FEATHER_1):
         raise DataError(f"{file}: is Feather 1, an old format; save it as Feather 2 or Parquet.")
-    with polars_reading(file, "Arrow"):
-        if start == ARROW_FILE:
-            lazy = pl.scan_ipc(file.path)
-        elif end != END_OF_STREAM:  # else rows would be lost without an error
-            raise unreadable(file, "Arrow", "it is cut short, or no Arrow file")
-        else:  # a stream has no directory and is read as a whole
-            check_stream(file)
-            lazy = pl.read_ipc_stream(file.path).lazy()
-        return _chosen(file, lazy, request)
+    return start != ARROW_FILE
+
+
+def _index_name(names: Any) -> str | None:
+    """What the index that pandas stored is called, if there is one."""
+    if PANDAS_INDEX not in names:
+        return None
+    return "index" if "row" in names else "row"
 
 
 @contextlib.contextmanager
@@ -209,8 +128,130 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     frame = lazy.select(kept).collect()
     if frame.height != rows:  # polars may return no rows for a frame without columns
         raise unreadable(file, "a table", f"{frame.height} of {rows} rows were found")
-    id_name = None
-    if PANDAS_INDEX in frame.columns:
-        id_name = "index" if "row" in schema else "row"
+    id_name = _index_name(frame.columns)
+    if id_name is not None:
         frame = frame.rename({PANDAS_INDEX: id_name})
     return Contents(frame, id_name=id_name, unread=tuple(unread), left_out=tuple(left_out))
+
+
+# Ranges of rows.
+
+
+ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
+PATTERN = set("*?[")
+GROUP_BYTES, FEWEST = 1 << 28, 4  # of the columns of a row group that are read at a time
+CHUNK_ENTRY = 400  # bytes in the directory for a column and a group of rows, with its schema
+
+
+class ColumnarReader(NamedTuple):
+    """Reads ranges of rows; ``index_name`` is what pandas' stored index is called."""
+
+    kind: str
+    index_name: str | None = None
+    n_groups: int = 1  # of rows in the file, at least
+
+    @property
+    def together(self) -> bool:
+        return True
+
+    @property
+    def key(self) -> str:
+        return self.kind
+
+    def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> Any:
+        with unread(file.name), polars_reading(File(Path(file.path), file.name), self.kind):
+            import polars as pl
+
+            lazy = self.scan(file.path).slice(first, n_rows)
+            wanted = file.layout.wanted
+            size = 0 if file.stamp is None or self.kind == "Arrow" else file.stamp[0]
+            size //= self.n_groups
+            step = max(FEWEST, len(wanted) * GROUP_BYTES // max(size, 1))
+            parts = [
+                lazy.select(wanted[i : i + step]).collect() for i in range(0, len(wanted), step)
+            ]
+            return parts[0] if len(parts) == 1 else pl.concat(parts, how="horizontal")
+
+    def scan(self, path: str) -> pl.LazyFrame:
+        import polars as pl
+
+        if self.kind == "Arrow":
+            plain: Any = {"glob": False} if PATTERN & set(path) else {}  # not in older releases
+            lazy = pl.scan_ipc(path, hive_partitioning=False, **plain)
+        else:
+            lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        return lazy if self.index_name is None else lazy.rename({PANDAS_INDEX: self.index_name})
+
+
+def look_at_columns(path: str, name: str, kind: str) -> Look:
+    """Columns and rows by the directory of a file."""
+    stamp = stamp_of(path, name)
+    with unread(name):
+        if kind == "Arrow" and _is_stream(File(Path(path), name)):
+            raise DataError(
+                f"{name}: is an Arrow stream, which has no directory of its rows; save it as an "
+                "Arrow file or as Parquet."
+            )
+    return _look(path, name, kind, stamp)
+
+
+def _look(path: str, name: str, kind: str, stamp: tuple[int, int] | None) -> Look:
+    import polars as pl
+
+    reader = ColumnarReader(kind)
+    n_groups = 1
+    with unread(name), polars_reading(File(Path(path), name), kind):
+        lazy = reader.scan(path)
+        schema = dict(lazy.collect_schema())
+        n_rows = int(lazy.select(pl.len()).collect().item())
+        if kind == "Parquet" and stamp is not None:
+            n_groups = _row_groups(path, stamp[0], len(schema))
+    index = _index_name(schema)
+    if index is not None:
+        schema = {index if key == PANDAS_INDEX else key: kind for key, kind in schema.items()}
+    reader = ColumnarReader(kind, index, n_groups)
+    return Look(name, path, stamp, reader, n_rows, schema, id_name=index)
+
+
+def _row_groups(path: str, size: int, n_columns: int) -> int:
+    """At least so many groups of rows has a Parquet file, by the length of its directory."""
+    with open(path, "rb") as opened:
+        opened.seek(max(0, size - 8))
+        length = int.from_bytes(opened.read(4), "little")
+    return max(1, length // (CHUNK_ENTRY * max(1, n_columns)))
+
+
+def is_address(text: str) -> bool:
+    """Whether a source is an address of an object store; other addresses are refused."""
+    found = ADDRESS.match(text)
+    if found is None:
+        return False
+    if found[1].lower() not in STORES:
+        raise DataError(
+            f"{text}: addresses of this kind are not read; expected s3://, gs:// or az://, or a "
+            "file: download it first (curl -O ADDRESS)."
+        )
+    return True
+
+
+def listed_addresses(text: str) -> list[str]:
+    """The address, or all addresses that match a pattern, in the order of their names."""
+    import polars as pl
+
+    if not PATTERN & set(text):
+        return [text]
+    with polars_reading(File(Path(text), text), "Parquet"):
+        paths = pl.scan_parquet(text, include_file_paths="path", hive_partitioning=False)
+        found = paths.select(pl.col("path").unique(maintain_order=True)).collect()["path"]
+    if not len(found):
+        raise unreadable(text, "Parquet", "nothing matches this pattern")
+    return sorted(found.to_list())
+
+
+def look_at_address(text: str) -> Look:
+    """Columns and rows of Parquet in an object store.
+
+    An object has neither a size nor a time that polars would tell; its address stands for it.
+    """
+    return _look(text, text, "Parquet", None)

@@ -74,11 +74,12 @@ def _encoding(file: File) -> str:
                 )
             pending = decoder.getstate()[0]
             if valid and (pending or not chunk.isascii()):  # ASCII is by far the most common
-                valid = _decodes(decoder, chunk)
+                valid = decodes(decoder, chunk)
         return "utf-8" if valid and not decoder.getstate()[0] else FALLBACK
 
 
-def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes) -> bool:
+def decodes(decoder: codecs.IncrementalDecoder, chunk: bytes) -> bool:
+    """Whether a decoder takes some more bytes."""
     try:
         decoder.decode(chunk)
     except UnicodeDecodeError:

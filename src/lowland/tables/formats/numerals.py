@@ -11,8 +11,6 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from lowland._base.errors import listing
 from lowland.tables.formats.dialect import MISSING
 
@@ -83,7 +81,6 @@ def is_unit(text: str, *, attached: bool) -> bool:
 
 FIRST = 200  # values of a column that decide whether the others are looked at
 SHOWN = 4  # names of columns in a note
-CELLS, TOGETHER = 1 << 22, 256  # values and columns that are looked at together
 FEW_UNITS = 5  # a column with more of them is just text
 NUMBER = r"[0-9.,][0-9.,' ]*?(?:[eE][+\-]?[0-9]+)?"
 VALUE = (
@@ -144,155 +141,75 @@ def understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Nume
     """The columns of text that hold numbers, and notes about those that nearly do."""
     import polars as pl
 
-    names = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-    names = [name for name in names if name not in skip] if frame.height else []
-    found: dict[str, Numerals] = {}
-    notes: list[str] = []
-    step = min(TOGETHER, max(1, CELLS // max(frame.height, 1)))
-    for start in range(0, len(names), step):
-        some = names[start : start + step]
-        told = _Columns.of([frame[name] for name in some]).told()
-        for name in some:
-            what = told.get(name, "")
-            if isinstance(what, Numerals):
-                found[name] = what
-            elif what:
-                notes.append(what)
-    return found, notes
+    each = {
+        column.name: told(column)
+        for column in (frame.iter_columns() if frame.height else ())
+        if column.dtype == pl.String and column.name not in skip
+    }
+    found = {name: what for name, what in each.items() if isinstance(what, Numerals)}
+    return found, [what for what in each.values() if isinstance(what, str) and what]
 
 
-class _Columns(NamedTuple):
-    """Columns of text one after another: a pattern is compiled once for many of them."""
+def told(column: pl.Series) -> Numerals | str:
+    """How the numbers of a column are written, or why it stays text: "" if it is mere text."""
+    import polars as pl
 
-    names: list[str]
-    text: pl.Series  # of all columns
+    name, text = column.name, without_marks(column)
+    known = text.is_not_null()
+    if not known.any():
+        return ""
+    odd = known & text.cast(pl.Float64, strict=False).is_null()
+    if not odd.any():
+        padded = _having(text, PADDED)
+        if padded.any():
+            return _kept(name, text, padded, "its numbers begin with 0, as codes do")
+        dotted = text.filter(_having(text, "[.]"))
+        if not len(dotted) or not _having(dotted, TWO_WAYS).all():
+            return Numerals(text, "." if len(dotted) else NEITHER)
+    # Signs that look alike are made equal.
+    alike = text.str.replace_all("[\\s\u00a0\u202f\u2009]+", " ")
+    alike = alike.str.replace_all("\u2212", "-", literal=True)
+    alike = alike.str.replace_all("\u2019", "'", literal=True)
+    head = alike.drop_nulls().head(FIRST)
+    if CODES.fullmatch(name) or 2 * _having(head, VALUE).sum() < len(head):
+        return _mostly(name, text, odd)
+    return _with_unit(alike, text)
 
-    @classmethod
-    def of(cls, columns: list[pl.Series]) -> _Columns:
-        import polars as pl
 
-        joined = pl.concat([column.rename("") for column in columns]).rechunk()
-        return cls([column.name for column in columns], without_marks(joined))
+def _having(text: pl.Series, pattern: str) -> pl.Series:
+    """Where a pattern is found; a missing value is false."""
+    return text.str.contains(pattern).fill_null(False)
 
-    @property
-    def height(self) -> int:
-        return len(self.text) // len(self.names)
 
-    def column(self, place: int) -> pl.Series:
-        return self.text.slice(place * self.height, self.height).rename(self.names[place])
+def _with_unit(alike: pl.Series, text: pl.Series) -> Numerals | str:
+    """The same for numbers with marks and units; ``text`` is as they were written."""
 
-    def some(self, places: np.ndarray) -> _Columns:
-        import polars as pl
-
-        parts = [self.column(int(place)).rename("") for place in places]
-        return _Columns([self.names[place] for place in places], pl.concat(parts).rechunk())
-
-    def flags(self, values: pl.Series) -> np.ndarray:
-        """One row of truth values per column; a missing value is false."""
-        return values.fill_null(False).to_numpy().reshape(len(self.names), -1)
-
-    def having(self, pattern: str, *, literal: bool = False) -> np.ndarray:
-        return self.flags(self.text.str.contains(pattern, literal=literal))
-
-    def told(self) -> dict[str, Numerals | str]:
-        """How the numbers of each column are written, or why it stays text; not of mere text."""
-        import polars as pl
-
-        known = self.flags(self.text.is_not_null())
-        odd = known & ~self.flags(self.text.cast(pl.Float64, strict=False).is_not_null())
-        padded, dotted = self.having(PADDED), self.having(".", literal=True)
-        twofold = dotted.any(axis=1) & ~(dotted & ~self.having(TWO_WAYS)).any(axis=1)
-        clean = known.any(axis=1) & ~odd.any(axis=1)
-        told: dict[str, Numerals | str] = {}
-        rest = []
-        for i, name in enumerate(self.names):
-            if clean[i] and padded[i].any():
-                why = "its numbers begin with 0, as codes do"
-                told[name] = _kept(name, self.column(i), padded[i], why)
-            elif clean[i] and not twofold[i]:
-                told[name] = Numerals(self.column(i), "." if dotted[i].any() else NEITHER)
-            elif known[i].any():
-                rest.append(i)
-        if rest:
-            places = np.array(rest)
-            told.update(self.some(places)._with_marks(odd[places]))
-        return told
-
-    def _with_marks(self, odd: np.ndarray) -> dict[str, Numerals | str]:
-        """Columns that are no plain numbers; ``odd`` are the values that are none."""
-        # Signs that look alike are made equal.
-        text = self.text.str.replace_all("[\\s\u00a0\u202f\u2009]+", " ")
-        text = text.str.replace_all("\u2212", "-", literal=True)
-        text = text.str.replace_all("\u2019", "'", literal=True)
-        alike = _Columns(self.names, text)
-        told: dict[str, Numerals | str] = {}
-        rest = []
-        for i, (name, share) in enumerate(zip(self.names, alike._shares(), strict=True)):
-            if share < 0.5 or CODES.fullmatch(name):
-                told[name] = _mostly(name, self.column(i), odd[i])
-            else:
-                rest.append(i)
-        if rest:
-            told.update(alike.some(np.array(rest))._with_units(self.some(np.array(rest))))
-        return told
-
-    def _shares(self) -> np.ndarray:
-        """The share of numbers with any marks and units in the first values of each column."""
-        import polars as pl
-
-        heads = [self.column(i).drop_nulls().head(FIRST) for i in range(len(self.names))]
-        places = np.repeat(np.arange(len(heads)), [len(head) for head in heads])
-        fits = pl.concat([head.rename("") for head in heads]).str.contains(VALUE).to_numpy()
-        counts = np.bincount(places, minlength=len(heads))
-        return np.bincount(places, weights=fits, minlength=len(heads)) / np.maximum(counts, 1)
-
-    def _with_units(self, as_written: _Columns) -> dict[str, Numerals | str]:
-        import polars as pl
-
-        parts = self.text.str.extract_groups(VALUE).struct.unnest()
-        number = _Columns(self.names, parts["number"])
-        joined = parts.select(
-            text=pl.concat_str(
-                pl.col("sign").replace("+", ""), pl.col("minus").fill_null(""), "number"
-            ),
-            unit=pl.concat_str(pl.col("before").fill_null(""), pl.col("after").fill_null("")),
-            attached=(pl.col("gap") == "") & pl.col("after").is_not_null(),
-            signs=(pl.col("sign") == "") | pl.col("minus").is_null(),
-        )
-        texts, units = _Columns(self.names, joined["text"]), _Columns(self.names, joined["unit"])
-        written = {mark: number.having(pattern) for mark, pattern in WRITTEN.items()}
-        known = self.flags(self.text.is_not_null())
-        fits = (written["."] | written[","]) & self.flags(joined["signs"])
-        attached = self.flags(joined["attached"])
-        phone = self.flags(parts["sign"] == "+") & number.having(" ", literal=True)
-        no_numbers = phone.any(axis=1) | ~(known & ~number.having(ADDRESS)).any(axis=1)
-        marks = {mark: number.having(mark, literal=True).any(axis=1) for mark in MARKS}
-        told: dict[str, Numerals | str] = {}
-        for i, name in enumerate(self.names):
-            text = as_written.column(i)
-            bad = known[i] & ~fits[i]
-            if bad.any():
-                told[name] = _mostly(name, text, bad)
-                continue
-            why = _unit_trouble(name, text, units.column(i), known[i], bool(attached[i].any()))
-            if why is not None or no_numbers[i]:
-                told[name] = why or ""
-                continue
-            ways = [mark for mark in WRITTEN if not (known[i] & ~written[mark][i]).any()]
-            if not ways:
-                both = "points and commas both are decimal marks in it"
-                told[name] = _kept(name, text, known[i] & ~written["."][i], both)
-                continue
-            found = "".join(mark for mark in MARKS if marks[mark][i])
-            either = EITHER if set(found) & set(",.") else NEITHER
-            decimal = ways[0] if len(ways) == 1 else either
-            unit = units.column(i).filter(known[i])[0]
-            told[name] = Numerals(texts.column(i), decimal, found, unit)
-        return told
+    name, known = text.name, alike.is_not_null()
+    parts = alike.str.extract_groups(VALUE).struct.unnest()
+    number, sign, minus, after = (parts[key] for key in ("number", "sign", "minus", "after"))
+    written = {mark: _having(number, pattern) for mark, pattern in WRITTEN.items()}
+    bad = known & ~((written["."] | written[","]) & ((sign == "") | minus.is_null()))
+    if (bad := bad.fill_null(True)).any():
+        return _mostly(name, text, bad)
+    units = parts["before"].fill_null("") + after.fill_null("")
+    attached = ((parts["gap"] == "") & after.is_not_null()).any()
+    why = _unit_trouble(name, text, units, known, bool(attached))
+    phone = (sign == "+") & _having(number, " ")
+    if why is not None or phone.any() or _having(number, ADDRESS).sum() == known.sum():
+        return why or ""
+    ways = [mark for mark in WRITTEN if (written[mark] | ~known).all()]
+    if not ways:
+        both = "points and commas both are decimal marks in it"
+        return _kept(name, text, known & ~written["."], both)
+    found = "".join(mark for mark in MARKS if number.str.contains(mark, literal=True).any())
+    either = EITHER if set(found) & set(",.") else NEITHER
+    values = sign.replace("+", "") + minus.fill_null("") + number
+    unit = units.filter(known)[0]
+    return Numerals(values.alias(name), ways[0] if len(ways) == 1 else either, found, unit)
 
 
 def _unit_trouble(
-    name: str, text: pl.Series, unit: pl.Series, known: np.ndarray, attached: bool
+    name: str, text: pl.Series, unit: pl.Series, known: pl.Series, attached: bool
 ) -> str | None:
     """Why the units of a column are none ("" if it is just text); None if all is well."""
     units = unit.filter(known).unique(maintain_order=True).to_list()
@@ -300,7 +217,7 @@ def _unit_trouble(
         return ""
     if len(units) > 1:
         shown = listing([unit or "none" for unit in units], SHOWN, quote=False)
-        other = known & (unit != units[0]).to_numpy()
+        other = known & (unit != units[0])
         return _kept(name, text, other, f"its units differ ({shown})")
     if not is_unit(units[0], attached=attached):
         is_rank = NO_UNIT.fullmatch(units[0]) and not attached
@@ -308,12 +225,12 @@ def _unit_trouble(
     return None
 
 
-def _mostly(name: str, text: pl.Series, odd: np.ndarray) -> str:
+def _mostly(name: str, text: pl.Series, odd: pl.Series) -> str:
     """A note if more than half of the values are numbers."""
     most = odd.any() and text.count() > 2 * int(odd.sum())
     return _kept(name, text, odd, "not all of it is numbers") if most else ""
 
 
-def _kept(name: str, text: pl.Series, where: np.ndarray, why: str) -> str:
-    row = int(np.flatnonzero(where)[0])
+def _kept(name: str, text: pl.Series, where: pl.Series, why: str) -> str:
+    row = int(where.arg_true()[0])
     return f"column {name!r} is kept as a label because {why}: row {row} holds {text[row]!r}"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-import struct
 import zipfile
-import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +12,12 @@ import numpy as np
 from lowland._base.errors import DataError, listing, unknown_name
 from lowland._base.memory import format_bytes, require_memory
 from lowland.tables.budget import HARMLESS, RATIO, refuse_bomb
+from lowland.tables.columns.vectors import with_vectors
 from lowland.tables.contents import Contents, Request, unreadable
+from lowland.tables.formats.arrays import BROKEN
 from lowland.tables.formats.delimited import numbers_in_text
 from lowland.tables.formats.dialect import looks_numeric
 from lowland.tables.formats.formulas import unguarded
-from lowland.tables.formats.vector_text import with_vectors
 from lowland.tables.opening import File
 
 if TYPE_CHECKING:
@@ -40,16 +39,6 @@ PLACE = re.compile(rb"""\br\s*=\s*["']\s*([A-Za-z]{0,8})([0-9]{1,9})["']""")
 TAG = re.compile(rb"<(?:[\w.-]+:)?(c|row)[\s/>]")
 TEXT_PLACE = re.compile(rb"""\bt\s*=\s*["']s["'][^>]*>\s*<(?:[\w.-]+:)?v>\s*([0-9]{1,9})\s*<""")
 ITEM = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
-BROKEN = (
-    EOFError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    ValueError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def check_workbook(file: File) -> None:

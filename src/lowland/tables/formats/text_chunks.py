@@ -1,20 +1,24 @@
-"""Delimited text in chunks: a range of bytes is parsed in the dialect that opening found out."""
+"""Delimited text in chunks: a range of bytes is parsed in the dialect that opening found out.
+
+polars parses a range of bytes, but has no way to a row in the middle of a text but through all
+rows before it, so the places of rows are found here.
+"""
 
 from __future__ import annotations
 
 import codecs
 import hashlib
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.chunks.files.file_chunks import SourceFile, unread
 from lowland.tables.contents import unreadable
-from lowland.tables.formats.dialect import BLANKS, split_at_blanks
+from lowland.tables.file_chunks import SourceFile, unread
+from lowland.tables.formats.dialect import BLANKS, FALLBACK, decodes, split_at_blanks
 from lowland.tables.formats.formulas import unguarded
-from lowland.tables.formats.numerals import EITHER, Numerals, understood, without_marks
+from lowland.tables.formats.numerals import EITHER, NEITHER, Numerals, told, without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +121,7 @@ def count_records(path: str, name: str, begin: int) -> Marks:
             if b"\0" in piece:
                 raise DataError(f"{name}: holds a null byte, so it is no text; save it as UTF-8.")
             if is_utf8 and not (piece.isascii() and not decoder.getstate()[0]):
-                is_utf8 = _decodes(decoder, piece)
+                is_utf8 = decodes(decoder, piece)
             found = scan.starts(piece)
             places.append(found[-n_rows % EVERY :: EVERY])
             n_rows += len(found)
@@ -129,14 +133,6 @@ def count_records(path: str, name: str, begin: int) -> Marks:
     n_rows += len(found)
     is_utf8 = is_utf8 and not decoder.getstate()[0]
     return Marks(n_rows, begin + np.concatenate(places), begin + scan.base, is_utf8)
-
-
-def _decodes(decoder: Any, piece: bytes) -> bool:
-    try:
-        decoder.decode(piece)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def record_starts(text: bytes) -> np.ndarray:
@@ -217,13 +213,15 @@ def decided(text: pl.Series, read: pl.Series, decimal_comma: bool) -> Written | 
     plain = text.str.replace(",", ".", literal=True) if decimal_comma else text
     if plain.cast(pl.Float64, strict=False).equals(read):
         return Written(NUMBER, True, decimal)
-    if without_marks(plain).cast(pl.Float64, strict=False).equals(read):
-        return Written(NUMBER, False, decimal)
-    what = understood(text.to_frame(), ())[0].get(text.name)
+    what = told(text)
     for mark in (".", ","):
-        if what is not None and _fits(what, mark) and what.values(mark).equals(read):
+        if _fits(what, mark) and what.values(mark).equals(read):
             return Written(NUMBER, False, mark, what.unit)
     return None
+
+
+def _fits(what: Numerals | str, decimal: str) -> TypeGuard[Numerals]:
+    return isinstance(what, Numerals) and what.decimal in (decimal, EITHER, NEITHER)
 
 
 def converted(text: pl.Series, how: Written) -> pl.Series:
@@ -237,13 +235,10 @@ def converted(text: pl.Series, how: Written) -> pl.Series:
         low = bare.str.to_lowercase()
         _refuse(text, ~low.is_in(["true", "false"]).fill_null(True), how)
         return low == "true"
-    values: pl.Series | None = _plain(bare, how)
+    values = _numbers(bare, how)
     if values is None:
-        what = understood(text.to_frame(), ())[0].get(text.name)
-        if what is None or not _fits(what, how.decimal) or what.unit != how.unit:
-            row = _first_misfit(bare, how)
-            raise MisfitError(text.name, row, str(text[row]), how.kind)
-        values = what.values(how.decimal)
+        row = _first_misfit(bare, how)
+        raise MisfitError(text.name, row, str(text[row]), how.kind)
     if how.kind != WHOLE:
         return values
     whole = values.cast(pl.Int64, strict=False)
@@ -251,22 +246,18 @@ def converted(text: pl.Series, how: Written) -> pl.Series:
     return whole
 
 
-def _plain(bare: pl.Series, how: Written) -> pl.Series | None:
-    """Numbers without units and thousands marks; None if there is something else."""
+def _numbers(bare: pl.Series, how: Written) -> pl.Series | None:
+    """The numbers of a column that is written in this way; None if it has something else."""
     import polars as pl
 
-    if how.unit:
-        return None if bare.count() else bare.cast(pl.Float64)
-    if how.decimal == ",":
-        if bare.str.contains(".", literal=True).any():
-            return None
-        bare = bare.str.replace(",", ".", literal=True)
-    values = bare.cast(pl.Float64, strict=False)
-    return values if values.null_count() == bare.null_count() else None
-
-
-def _fits(what: Numerals, decimal: str) -> bool:
-    return what.decimal in (decimal, EITHER, "")
+    plain = bare.str.replace(",", ".", literal=True) if how.decimal == "," else bare
+    values = plain.cast(pl.Float64, strict=False)
+    is_plain = values.null_count() == bare.null_count() and not how.unit
+    is_plain &= how.decimal == "." or not bare.str.contains(".", literal=True).any()
+    if is_plain or not bare.count():
+        return values
+    what = told(bare)
+    return what.values(how.decimal) if _fits(what, how.decimal) and what.unit == how.unit else None
 
 
 def _first_misfit(bare: pl.Series, how: Written) -> int:
@@ -274,29 +265,19 @@ def _first_misfit(bare: pl.Series, how: Written) -> int:
     first, last = 0, len(bare)
     while last - first > 1:
         middle = (first + last) // 2
-        if not _readable(bare[first:middle], how):
+        if _numbers(bare[first:middle], how) is None:
             last = middle
-        elif not _readable(bare[middle:last], how):
+        elif _numbers(bare[middle:last], how) is None:
             first = middle
         else:
             break
     return first
 
 
-def _readable(bare: pl.Series, how: Written) -> bool:
-    if not bare.count() or _plain(bare, how) is not None:
-        return True
-    what = understood(bare.to_frame(), ())[0].get(bare.name)
-    return what is not None and _fits(what, how.decimal) and what.unit == how.unit
-
-
 def _refuse(text: pl.Series, bad: pl.Series, how: Written) -> None:
     if bad.any():
         row = int(bad.arg_true()[0])
         raise MisfitError(text.name, row, str(text[row]), how.kind)
-
-
-FALLBACK = "cp1252"  # the encoding of text that is no UTF-8
 
 
 class Place(NamedTuple):
