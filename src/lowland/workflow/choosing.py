@@ -21,8 +21,6 @@ from lowland._base.errors import (
 )
 from lowland._base.memory import available_memory, format_bytes
 from lowland.tables import holds_distances
-from lowland.tables.formats.columnar import is_address
-from lowland.tables.in_chunks import STREAMED, may_be_streamed
 from lowland.tables.in_memory import is_path
 from lowland.tables.options import TableOptions
 from lowland.tables.several import listed_sources
@@ -131,8 +129,8 @@ def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str 
     say = table.spelling.option
     if not is_path(data):
         return "data in memory are not read in chunks"
-    from lowland.chunks.files.columnar import is_address
-    from lowland.chunks.files.looking import STREAMED, may_be_streamed
+    from lowland.tables.formats.columnar import is_address
+    from lowland.tables.in_chunks import STREAMED, may_be_streamed
 
     paths = listed_sources(data)
     other = next((p for p in paths if not (is_address(p) or os.path.isfile(p))), None)
@@ -211,8 +209,8 @@ def size_note(
         return None
     if why_not_streamed(data, table, orient) is not None:
         return None
-    from lowland.chunks.files.columnar import is_address
     from lowland.chunks.opening import open_rows
+    from lowland.tables.formats.columnar import is_address
 
     paths, option = listed_sources(data), stream.spelling.option("engine", "stream")
     if any(map(is_address, paths)):

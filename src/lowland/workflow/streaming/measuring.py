@@ -34,8 +34,8 @@ from lowland.metrics.quality import (
     NEIGHBORHOOD,
     PAIR_ROWS,
     SHEPARD,
-    Entry,
     Maps,
+    MeasureEntry,
     neighborhood_entries,
 )
 from lowland.workflow.streaming.roles import LOOK_SEED
@@ -369,13 +369,13 @@ def _table(seen: SeenRows, pca: SeenRows | None, k: int) -> Quality:
     moved = f"how far ranks of a point's {k} neighbors in the %s moved, relative to them: 0 is best"
     entries = [
         *neighborhood_entries(k),
-        Entry(
+        MeasureEntry(
             "false_rank_error",
             lambda _: [one.false for one in errors],
             "lower",
             moved % "map",
         ),
-        Entry(
+        MeasureEntry(
             "missing_rank_error",
             lambda _: [one.missing for one in errors],
             "lower",
