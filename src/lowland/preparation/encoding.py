@@ -84,7 +84,7 @@ class Encoding(Declared):
         ``{"hour": 24}``; minute, hour, day, week or year for dates and times. Each becomes a point
         of the unit circle.
     dates : sequence of str or None, default=None
-        Columns of text that hold dates or times. Columns of a type of dates need no mention.
+        Columns of text that hold dates or times. Columns of a date type are found without it.
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class Encoding(Declared):
     step_columns_, steps_ : ndarray of shape (n_steps,)
         Name of the column and value of each ordered value, in order.
     date_columns_, date_formats_ : ndarray of shape (n_dates,)
-        Names of the columns of dates, and the form of text; empty for columns of a type of dates.
+        Names of the columns of dates, and the format of the text; empty for a date type.
     date_origins_, date_units_ : ndarray of shape (n_dates,)
-        Where their numbers start, in seconds, and how many seconds 1 stands for.
+        The time that becomes 0, and the length of the unit, in seconds.
     cycle_columns_, cycle_lengths_ : ndarray of shape (n_cycles,)
-        Names of the columns that repeat, and their periods; of dates in units of the date.
+        Names of the columns that repeat, and their periods; for dates in seconds.
     """
 
     order: dict[str, Sequence[str]] | None = param(Orders() | Null(), default=None)
@@ -125,7 +125,7 @@ class Encoding(Declared):
     # --- fitting ----------------------------------------------------------------------------
 
     def _fit_encoding(self, X: Any) -> None:
-        """Learn which columns become what."""
+        """Learn how each column is encoded."""
         schema = X.schema if hasattr(X, "columns") else {}
         self._check_mentioned(list(schema))
         mentioned = {*(self.order or ()), *(self.dates or ())}
@@ -196,7 +196,7 @@ class Encoding(Declared):
             )
         return name, float(period)
 
-    # --- what the columns become ------------------------------------------------------------
+    # --- encoding ---------------------------------------------------------------------------
 
     def _numbers(self, X: Any) -> Any:
         """The columns of numbers and the cycles, as one C-ordered array; NaN where missing."""

@@ -12,17 +12,16 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable
-from itertools import chain
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from lowland._base.errors import DataError, unknown_name
-from lowland.tables.budget import refuse_bomb, refuse_emptiness, require_for_table
+from lowland.tables.budget import refuse_bomb, require_for_sparse, require_for_table
 from lowland.tables.contents import Contents, Request, named_matrix, unreadable
 from lowland.tables.file_chunks import Look, SourceFile, stamp_of, unread
 from lowland.tables.finite import as_floats
-from lowland.tables.formats.sparse import SPARSE_MEMBERS, from_members
+from lowland.tables.formats.sparse import compressed_rows
 from lowland.tables.opening import File
 
 # Errors that numpy and zipfile raise on truncated, damaged and forged files.
@@ -42,7 +41,9 @@ BROKEN = (
     zlib.error,
 )
 LABEL_KINDS = "biufUM"
-SPARSE_NAMES = {"_is_array", "format", "shape", *chain(*SPARSE_MEMBERS.values())}
+# The arrays that scipy.sparse.save_npz writes.
+PLACES = {"indices", "indptr", "row", "col", "coords", "offsets"}
+SPARSE_NAMES = {"_is_array", "format", "shape", "data", *PLACES}
 
 
 class Header(NamedTuple):
@@ -131,20 +132,28 @@ def _chosen(
             with archive.open(name) as member:
                 headers[name.removesuffix(".npy")] = _header(member)
 
+    import scipy.sparse
+
     loaded: set[str] = set()
+
+    def claim(names: Iterable[str]) -> None:
+        for name in names:
+            _require(file, headers[name], archive.getinfo(f"{name}.npy").file_size)
+            loaded.add(name)
+        # Summed up, because members may share the same few bytes.
+        refuse_bomb(file, sum(headers[name].n_bytes for name in loaded), file.size)
 
     def load(names: Iterable[str]) -> dict[str, np.ndarray]:
         names = list(names)
-        loaded.update(names)
-        # Summed up, because members may share the same few bytes.
-        refuse_bomb(file, sum(headers[name].n_bytes for name in loaded), file.size)
-        return {name: _load(file, archive, name, headers[name]) for name in names}
+        claim(names)
+        return {name: _load(archive, name) for name in names}
 
     where = str(file)
     if part is None and {"format", "shape", "data"} <= headers.keys():
         taken = SPARSE_NAMES & headers.keys()
-        _check_emptiness(file, load({"shape"})["shape"], headers["data"])
-        matrix: Any = from_members(file, load(taken))
+        _check_sparse(file, headers, load({"shape"})["shape"])
+        claim(taken)
+        matrix: Any = compressed_rows(scipy.sparse.load_npz(file.path), where)
     else:
         key = _matrix_key(file, headers, part, ndim)
         taken, where = {key}, f"{file}, array {key!r}"
@@ -158,11 +167,13 @@ def _chosen(
     return Archive(matrix, where, beside, unused)
 
 
-def _check_emptiness(file: File, shape: np.ndarray, data: Header) -> None:
-    """Refuse a sparse matrix of nearly empty rows, before its other arrays are unpacked."""
+def _check_sparse(file: File, headers: dict[str, Header], shape: np.ndarray) -> None:
+    """Refuse a sparse matrix that does not fit, before its other arrays are unpacked."""
+    if any(headers[name].dtype.kind not in "iu" for name in PLACES & headers.keys()):
+        raise DataError(f"{file}: the sparse matrix has indices that are not whole numbers.")
     if shape.size == 2 and shape.dtype.kind in "iu":
         rows, columns = (int(size) for size in shape.ravel())
-        refuse_emptiness(file, rows, columns, math.prod(data.shape))
+        require_for_sparse(file, rows, columns, math.prod(headers["data"].shape))
 
 
 def _goes_beside(name: str, header: Header, shape: tuple[int, ...]) -> bool:
@@ -172,8 +183,7 @@ def _goes_beside(name: str, header: Header, shape: tuple[int, ...]) -> bool:
     return header.shape == shape[:1] and header.dtype.kind in LABEL_KINDS
 
 
-def _load(file: File, archive: zipfile.ZipFile, name: str, header: Header) -> np.ndarray:
-    _require(file, header, archive.getinfo(f"{name}.npy").file_size)
+def _load(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     with archive.open(f"{name}.npy") as member:
         return np.lib.format.read_array(member, allow_pickle=False)
 

@@ -6,7 +6,7 @@ import contextlib
 import mmap
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +21,6 @@ from lowland.tables.opening import File
 
 if TYPE_CHECKING:
     import scipy.sparse
-
-COMPRESSED = ("data", "indices", "indptr")
-# The arrays of each format of save_npz, beside ``format`` and ``shape``.
-SPARSE_MEMBERS = {
-    "bsr": COMPRESSED,
-    "coo": ("data", "row", "col"),
-    "csc": COMPRESSED,
-    "csr": COMPRESSED,
-    "dia": ("data", "offsets"),
-}
 
 
 def read_matrix_market(file: File, request: Request) -> Contents:
@@ -94,37 +84,6 @@ def _terminated(file: File) -> Iterator[Path]:
         with copy.open("ab") as text_file:
             text_file.write(b"\n")
         yield copy
-
-
-def from_members(file: File, members: Mapping[str, Any]) -> scipy.sparse.csr_matrix:
-    """The matrix that ``save_npz`` wrote, from its arrays by name, as CSR."""
-    import scipy.sparse
-
-    kind = bytes(members["format"].tobytes()).replace(b"\0", b"").decode("ascii", "replace")
-    shape = tuple(int(size) for size in members["shape"].ravel())
-    if kind not in SPARSE_MEMBERS:
-        raise DataError(f"{file}: holds a sparse matrix of unknown format {kind!r}.")
-    missing = [name for name in SPARSE_MEMBERS[kind] if name not in members]
-    if missing:
-        raise DataError(f"{file}: the sparse matrix lacks its array {missing[0]!r}.")
-    if len(shape) != 2 or min(shape) < 0:
-        raise DataError(f"{file}: the sparse matrix has shape {shape}, expected rows and columns.")
-    data, *places = (members[name] for name in SPARSE_MEMBERS[kind])
-    _check_numbers(data.dtype, str(file))
-    if any(place.dtype.kind not in "iu" for place in places):
-        raise DataError(f"{file}: the sparse matrix has indices that are not whole numbers.")
-    require_for_sparse(file, *shape, data.size)
-    build = getattr(scipy.sparse, f"{kind}_matrix")
-    try:
-        if kind == "coo":
-            matrix = build((data, tuple(places)), shape=shape)
-        elif kind == "dia":
-            matrix = build((data, *places), shape=shape)
-        else:
-            matrix = build((data, *places), shape=shape)
-    except (IndexError, OverflowError, TypeError, ValueError) as error:
-        raise unreadable(file, "a sparse matrix", error) from error
-    return compressed_rows(matrix, str(file))
 
 
 def compressed_rows(matrix: Any, where: str) -> scipy.sparse.csr_matrix:
