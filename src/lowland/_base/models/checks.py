@@ -23,7 +23,7 @@ from lowland._base.sparse_input import well_formed
 from lowland._base.validation import is_sparse
 
 
-def size_of(expression: str | float, sizes: dict[str, int]) -> Any:
+def size_of(expression: str | float | None, sizes: dict[str, int]) -> Any:
     """The value of "n_kept", "n_kept + 1" or a number; None if a size in it is not known."""
     if not isinstance(expression, str):
         return expression
@@ -60,11 +60,11 @@ class Interval(Check):
     def flaw(self, value: Any, sizes: dict[str, int]) -> str | None:
         found = value.data if hasattr(value, "indptr") else np.asarray(value)
         wrong = np.zeros(found.shape, bool)
-        if self.low is not None:
-            low = size_of(self.low, sizes)
+        # a size that no attribute tells, as that of a map that was not kept, is no bound
+        low, high = size_of(self.low, sizes), size_of(self.high, sizes)
+        if low is not None:
             wrong |= found <= low if self.outside == "low" else found < low
-        if self.high is not None:
-            high = size_of(self.high, sizes)
+        if high is not None:
             wrong |= found >= high if self.outside == "high" else found > high
         return first_flaw(found if found.ndim else value, wrong)
 
