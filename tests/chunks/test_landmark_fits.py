@@ -110,20 +110,11 @@ def test_values_whose_squares_overflow_are_refused():
         ClassicalMDS().fit(chunks(irregular("float64") * 1e160))
 
 
-@each(
-    ("metric", "lost", "message"),
-    [
-        ("euclidean", ["embedding_"], "only one of 'embedding_' and 'stress_per_point_'"),
-        ("euclidean", ["stress_per_point_"], "only one of 'embedding_' and 'stress_per_point_'"),
-        ("cityblock", ["embedding_", "stress_per_point_"], "neither 'components_' nor 'embedd"),
-    ],
-)
-def test_a_file_with_only_a_part_of_the_map_is_refused(tmp_path, metric, lost, message):
-    model = ClassicalMDS(metric=metric).fit(irregular("float64"))
-    for name in lost:
-        setattr(model, name, None)
+def test_a_file_without_axes_and_without_a_map_is_refused(tmp_path):
+    model = ClassicalMDS(metric="cityblock").fit(irregular("float64"))
+    model.embedding_ = model.stress_per_point_ = None
     model.save(tmp_path / "model")
-    with pytest.raises(ModelFileError, match=message):
+    with pytest.raises(ModelFileError, match="no 'embedding_'"):
         lowland.load(tmp_path / "model")
 
 
@@ -134,7 +125,7 @@ def test_a_file_of_given_distances_without_a_map_is_refused(tmp_path):
     model.embedding_ = model.stress_per_point_ = None
     model.landmarks_ = model.landmarks_ + 1000
     model.save(tmp_path / "model")
-    with pytest.raises(ModelFileError, match="'embedding_' of 0 rows"):
+    with pytest.raises(ModelFileError, match="0 fitted rows, but distances to 30"):
         lowland.load(tmp_path / "model")
 
 
