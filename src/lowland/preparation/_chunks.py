@@ -13,7 +13,6 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import float_type
 from lowland._base.rows.table import Rows
 from lowland._base.validation import check_finite, is_sparse
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.moments import ColumnSums, column_sums, merge_columns, with_value
 from lowland.preparation._categories import as_text
 from lowland.preparation._dates import telling_dates
@@ -271,8 +270,6 @@ class SummedColumns:
         return SummedColumns(self.found, n)
 
     def _deviations(self) -> np.ndarray:
-        for value in self.sums.largest:
-            check_magnitude(float(value), "Preparation", "value")
         found = np.sqrt(self.sums.squares / np.maximum(self.sums.known, 1))
         return np.where(self.sums.constant, 0.0, found)
 

@@ -9,9 +9,7 @@ import numpy as np
 
 from lowland._base.columns import column_label
 from lowland._base.errors import DataError, shown
-from lowland._base.units import largest
 from lowland._base.validation import all_finite, is_sparse
-from lowland._engines.linalg.magnitude import EXTREME, column_exponents, scaled, unit_for
 
 # If deviations differ by more than this factor, the columns seem to have different units.
 ALIKE = 10.0
@@ -100,17 +98,12 @@ def standard_scale(X: Any, reason: str) -> Scale:
     """
     if is_sparse(X):
         X = X.astype(np.float64)
-        unit = unit_for(largest(X.data))
-        X = scaled(X, unit)
         square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
         mean = np.asarray(X.mean(axis=0)).ravel()
-        spread = np.sqrt(np.maximum(square - mean**2, 0.0)) / unit
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
         return Scale("standard", f"{reason}; not centered, to stay sparse", None, _no_zeros(spread))
     of = summaries_for(X)
-    with np.errstate(over="ignore"):
-        center = of.mean(X, axis=0, dtype=np.float64)
-    if not np.isfinite(center).all():  # a sum may overflow where the mean does not
-        center = of.mean(X / len(X), axis=0, dtype=np.float64) * len(X)
+    center = of.mean(X, axis=0, dtype=np.float64)
     return Scale("standard", reason, center, _no_zeros(_deviations(X)))
 
 
@@ -130,13 +123,8 @@ def robust_scale(X: Any, reason: str) -> Scale:
 def _deviations(X: np.ndarray) -> np.ndarray:
     """Deviation of each column; exactly 0 for a constant one."""
     of = summaries_for(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        deviations = of.std(X, axis=0, dtype=np.float64)
-    varies = of.min(X, axis=0) != of.max(X, axis=0)
-    if not ((deviations > 1 / EXTREME) & (deviations < EXTREME) | ~varies).all():
-        e = column_exponents(np.nan_to_num(X))  # squares of some column overflow or underflow
-        deviations = np.ldexp(of.std(np.ldexp(X, e), axis=0, dtype=np.float64), -e)
-    deviations[~varies] = 0.0
+    deviations = of.std(X, axis=0, dtype=np.float64)
+    deviations[of.min(X, axis=0) == of.max(X, axis=0)] = 0.0
     return deviations
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, count, listing
-from lowland._base.units import largest
-from lowland._base.validation import all_finite, is_sparse
+from lowland._base.validation import all_finite, is_sparse, largest
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.tables import Table
 from lowland.tables.columns.categories import TakingPart, missing_in
