@@ -157,7 +157,7 @@ def test_parts_that_are_too_large_are_divided(X, monkeypatch):
     assert graph.recall_ > 0.9
 
 
-@each("size", [1e-30, 1e-12, 1e25, 1e150])
+@each("size", [1e-30, 1e-12, 1e25, 1e70])
 def test_rows_of_extreme_size_have_the_same_neighbors(X, size):
     small = X[:300].astype(np.float64)
     graph = knn_graph(array_rows(small * size, task_rows=100), 4, n_parts=4)

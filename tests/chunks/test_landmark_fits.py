@@ -216,7 +216,7 @@ def test_other_solvers_name_nystroem_and_the_sample(params):
         KernelPCA(**params).fit(chunks(irregular("float64")))
 
 
-@each("scale", [1e-200, 1e200])
+@each("scale", [1e-60, 1e60])
 def test_kernel_values_that_are_all_equal_are_refused_as_in_memory(scale):
     X = irregular("float64") * scale
     messages = []

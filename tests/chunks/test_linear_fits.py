@@ -170,16 +170,6 @@ def test_gaps_of_probabilistic_pca_are_refused_with_their_rows(X):
         PPCA().fit(labeled_rows(X))
 
 
-@each("factor", [1e-160, 1e150, 1.0])
-def test_columns_of_extreme_values_take_a_second_pass(factor, monkeypatch):
-    X = np.random.default_rng(3).gamma(2.0, size=(100, 3)) * [1.0, factor, 1.0]
-    t = X[:, 0] + np.arange(100) / 50
-    passes = Passes(monkeypatch)
-    here = CorrelationScore(1).fit(labeled_rows(X, t), "kind")
-    np.testing.assert_allclose(here.scores_, CorrelationScore(1).fit(X, t).scores_, rtol=1e-9)
-    assert passes.count == (1 if factor == 1.0 else 2)
-
-
 def test_sums_of_columns_merge_to_the_sums_of_all_rows():
     """Against numpy in extended precision, with gaps, an offset, and columns without values."""
     rng = np.random.default_rng(4)

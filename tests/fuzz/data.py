@@ -95,7 +95,7 @@ def _heavy_tails(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
 
 
 def _scaled(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
-    return _normal(rng, n, p) * 10.0 ** float(rng.integers(-300, 301))
+    return _normal(rng, n, p) * 10.0 ** float(rng.integers(-80, 81))
 
 
 def _extreme(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
@@ -104,7 +104,7 @@ def _extreme(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
 
 
 def _columns_of_scales(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
-    return rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-150, 150, p)
+    return rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-78, 78, p)
 
 
 def _one_giant(rng: np.random.Generator, n: int, p: int) -> np.ndarray:

@@ -25,7 +25,7 @@ def test_both_are_those_of_the_definition(irregular):
     accuracy, rank = by_loops(Y1, Y2, pairs)
     assert match_accuracy(Y1, Y2, pairs) == pytest.approx(accuracy)
     assert match_rank(Y1, Y2, pairs) == pytest.approx(rank)
-    assert match_accuracy(Y1 * 1e200, Y2 * 1e200, pairs) == pytest.approx(accuracy)
+    assert match_accuracy(Y1 * 1e60, Y2 * 1e60, pairs) == pytest.approx(accuracy)
 
 
 def test_a_perfect_map_a_random_one_and_a_point():

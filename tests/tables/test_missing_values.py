@@ -273,7 +273,7 @@ def test_each_new_row_is_filled_as_if_it_came_alone_whatever_the_blocks(monkeypa
 
 def test_units_do_not_change_which_rows_are_near():
     X = gaps(60)
-    units = np.array([1e-3, 1e6, 1, 1e-9, 7, 1e150])
+    units = np.array([1e-3, 1e6, 1, 1e-9, 7, 1e60])
     one = Preparation(scale="none", missing="neighbors").fit_transform(X)
     two = Preparation(scale="none", missing="neighbors").fit_transform(X * units)
     np.testing.assert_allclose(one * units, two, rtol=1e-9)

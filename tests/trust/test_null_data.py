@@ -94,7 +94,7 @@ def test_sparse_rows_have_the_scores_of_the_dense_ones():
     np.testing.assert_allclose(scores, component_scores(dense, most=5), atol=1e-6)
 
 
-@each("unit", [2.0**-500, 2.0**500])
+@each("unit", [2.0**-200, 2.0**200])
 def test_extreme_units_change_no_digit(unit):
     X = bent(100)
     assert np.array_equal(component_scores(X * unit), component_scores(X) * unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,8 +13,14 @@ from lowland._base.errors import DataError, ParameterError
 from lowland._base.estimator import Estimator
 from lowland._base.params import param
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import beyond, largest_value, place_in_unit
-from lowland._base.validation import all_finite, check_matrix
+from lowland._base.validation import (
+    USUAL,
+    all_finite,
+    beyond,
+    check_matrix,
+    is_sparse,
+    largest_value,
+)
 
 
 class Reducer(Estimator):
@@ -83,9 +90,10 @@ class Reducer(Estimator):
 
     def _placed(self, X: Any, run: FitContext, *, inverse: bool) -> np.ndarray:
         """Rows in the map, or back; refuses rows whose result the data type cannot hold."""
+        place = getattr(self, "_inverse_transform" if inverse else "_transform")
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                result = place_in_unit(self, X, run, inverse=inverse)
+                result = self._in_fitting_type(place, X, run)
         except np.linalg.LinAlgError as error:  # of values that overflow on the way
             raise DataError(
                 f"{type(self).__name__}: the rows cannot be placed, because a decomposition failed "
@@ -93,9 +101,28 @@ class Reducer(Estimator):
             ) from error
         if not all_finite(result, run.threads):
             row = int(np.argmin(np.isfinite(result).all(axis=1)))
-            what, dtype = f"the result of row {row}", result.dtype
-            raise beyond(type(self).__name__, largest_value(X), what, dtype)
+            raise beyond(type(self).__name__, X, f"the result of row {row}", result.dtype)
         return result
+
+    def _in_fitting_type(self, place: Callable[..., np.ndarray], X: Any, run: FitContext) -> Any:
+        """``place(X, run)``; what float32 cannot square is computed in float64.
+
+        That is decided for each row by itself, so that no row has an influence on another one.
+        """
+        if X.dtype != np.float32:
+            return place(X, run)
+        if "needs_float64_" in vars(self):
+            return place(X.astype(np.float64), run).astype(X.dtype)
+        if largest_value(X) <= USUAL[1]:
+            return place(X, run)
+        greatest = abs(X).max(axis=1)
+        far = (greatest.toarray().ravel() if is_sparse(greatest) else greatest) > USUAL[1]
+        result = place(X[far].astype(np.float64), run).astype(X.dtype)
+        if far.all():
+            return result
+        both = np.empty((len(far), result.shape[1]), X.dtype)
+        both[far], both[~far] = result, place(X[~far], run)
+        return both
 
     @property
     def _n_features_out(self) -> int:
@@ -117,7 +144,7 @@ class Invertible(Reducer):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows of the original space for points X of the map."""
         self._require_fitted()
-        Y = check_matrix(X, owner=type(self).__name__)
+        Y = check_matrix(X, owner=type(self).__name__, part=True)
         if Y.shape[1] != self._n_features_out:
             raise DataError(
                 f"X has {Y.shape[1]} columns, but the map of this {type(self).__name__} has "

@@ -32,8 +32,19 @@ from lowland._base.rows.fitting import as_rows, checked_rows, needs_memory, plac
 from lowland._base.rows.table import Rows
 from lowland._base.targets import require_target
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.units import fit_in_unit
-from lowland._base.validation import GOWER, check_matrix, column_ranges, in_ranges, needs_ranges
+from lowland._base.validation import (
+    GOWER,
+    all_finite,
+    beyond,
+    check_matrix,
+    column_ranges,
+    in_float64,
+    in_ranges,
+    is_usual,
+    largest_value,
+    needs_ranges,
+    values_of,
+)
 
 
 class Estimator(Declared):
@@ -155,8 +166,32 @@ class Estimator(Declared):
             self.column_ranges_ = column_ranges(checked)
             checked = in_ranges(checked, self.column_ranges_)
         with self._running() as run:
-            embedding = fit_in_unit(self, checked, y, run)
+            embedding = self._fitted_map(checked, y, run)
         return checked, embedding
+
+    def _fitted_map(self, X: Any, y: Any, run: FitContext) -> np.ndarray | None:
+        """``_fit``, of float32 rows of unusual size in float64; a map that is finite, or None."""
+        if self.fit_checks_finite or is_usual(largest_value(X)):
+            Y = self._fit(X, y, run)
+        else:
+            self.needs_float64_ = True
+            Y = self._fit(in_float64(X), y, run)
+        if Y is None:
+            return None
+        if Y.dtype != (dtype := values_of(X).dtype) and "needs_float64_" in vars(self):
+            with np.errstate(over="ignore"):  # what overflows is refused below
+                Y = self.embedding_ = Y.astype(dtype)
+        if not all_finite(np.delete(Y, getattr(self, "excluded_", []), axis=0)):
+            self._forget()
+            raise beyond(type(self).__name__, X, "the map", Y.dtype)
+        return Y
+
+    def _with_room(self, rows: Rows, greatest: float) -> Rows:
+        """Rows in chunks; those of unusual size, with this largest value, in float64."""
+        if is_usual(greatest):
+            return rows
+        self.needs_float64_ = True
+        return rows.map(in_float64, dtype=np.dtype(np.float64))
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: Gower's distance needs ranges of columns."""
@@ -172,10 +207,6 @@ class Estimator(Declared):
             return f"{'' if given else 'no '}'fitted_rows_' to compare new rows with"
         if given and n != self.n_features_in_:
             return f"{n} fitted rows, but distances to {self.n_features_in_}"
-        return None
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        """The power of the unit of X in each declared unit; None: ``_fit`` gets X as it is."""
         return None
 
     def _check_training_rows(self, X: Any) -> Any:
@@ -202,6 +233,7 @@ class Estimator(Declared):
             accept_sparse=self.accepts_sparse,
             allow_nan=self.allows_nan,
             threads=resolve_n_jobs(self.n_jobs),
+            part=True,
         )
         check_columns(checked, self.n_features_in_, owner=owner)
         return checked

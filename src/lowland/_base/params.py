@@ -15,7 +15,7 @@ import dataclasses
 import inspect
 import numbers
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 import numpy as np
@@ -142,17 +142,12 @@ def _entry_text(name: str, entry: Entry) -> str:
     return f"{name} : {entry.kind}\n{body}"
 
 
-Unit = str | tuple[str, ...] | Callable[[Any], str | tuple[str, ...]]
-
-
-def param(constraint: Constraint, *, default: Any, unit: str = "", kw_only: bool = True) -> Any:
+def param(constraint: Constraint, *, default: Any, kw_only: bool = True) -> Any:
     """Declare a parameter inside a class body; see the module's example.
 
-    ``unit`` tells how the parameter grows with the data (``_base/units.py``). ``default`` and
-    ``kw_only`` are keywords because type checkers look for them (PEP 681).
+    ``default`` and ``kw_only`` are keywords because type checkers look for them (PEP 681).
     """
-    metadata = {"constraint": constraint, "unit": unit}
-    return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
+    return dataclasses.field(default=default, kw_only=kw_only, metadata={"constraint": constraint})
 
 
 class Check:
@@ -177,15 +172,9 @@ class Fitted(NamedTuple):
     type: type
     optional: bool = False
     allows_nan: bool = False
-    unit: Unit = ""
     meaning: tuple[Check, ...] = ()
     sparse: bool = False
     may_be_empty: bool = False
-
-    def units_in(self, model: Any) -> tuple[str, ...]:
-        """The unit of the value, or of each entry, given the parameters of the model."""
-        unit = self.unit(model) if callable(self.unit) else self.unit
-        return (unit,) if isinstance(unit, str) else unit
 
 
 def fitted(
@@ -193,7 +182,6 @@ def fitted(
     type: type = float,  # noqa: A002
     optional: bool = False,
     allows_nan: bool = False,
-    unit: Unit = "",
     meaning: Check | tuple[Check, ...] = (),
     sparse: bool = False,
     may_be_empty: bool = False,
@@ -205,15 +193,14 @@ def fitted(
     ``n_features_in_`` and ``n_components`` is ``n_components_``, or else the parameter. A size may
     also be a number, or a sum such as ``n_kept + 1``. No size means a scalar. ``type`` is
     ``float``, ``int``, ``bool``, ``str`` or, for labels of any of these kinds, ``object``. An
-    ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``unit`` tells
-    how it grows with the data (``_base/units.py``); it may be a function of the model, and a tuple
-    if entries differ. ``meaning`` is what the contents satisfy (``_base/models/checks.py``), as far
-    as compiled code and shapes need it; an array of integers needs one. Only a ``sparse`` attribute
-    may be a CSR matrix, and only one that ``may_be_empty`` may have a size of 0. ``init`` only
-    tells type checkers that this is not a parameter.
+    ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``meaning`` is
+    what the contents satisfy (``_base/models/checks.py``), as far as compiled code and shapes need
+    it; an array of integers needs one. Only a ``sparse`` attribute may be a CSR matrix, and only
+    one that ``may_be_empty`` may have a size of 0. ``init`` only tells type checkers that this is
+    not a parameter.
     """
     meanings = meaning if isinstance(meaning, tuple) else (meaning,)
-    return Fitted(shape or None, type, optional, allows_nan, unit, meanings, sparse, may_be_empty)
+    return Fitted(shape or None, type, optional, allows_nan, meanings, sparse, may_be_empty)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(param, fitted))

@@ -20,6 +20,9 @@ DENSE_NUMBERS = 2**23  # up to so many, stored zeros cost less than sparse arith
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
+LEAST, MOST = 1e-75, 1e75  # the largest value of a table: fourth powers still fit into a double
+USUAL = (1e-9, 1e9)  # where fourth powers of float32 neither overflow nor vanish
+
 
 def is_sparse(X: Any) -> bool:
     """Whether X is a scipy sparse matrix or array; imports scipy only if somebody else has."""
@@ -39,12 +42,15 @@ def check_matrix(
     finite: bool = True,
     allow_nan: bool = False,
     threads: int = 1,
+    part: bool = False,
 ) -> Any:
     """X as a finite (n, d) array of float32 or float64 (or CSR of the same), never a needless copy.
 
-    float32 stays float32; every other number becomes float64. X itself is never written to.
+    float32 stays float32; every other number becomes float64. X itself is never written to. The
+    largest absolute value is 0 or between ``LEAST`` and ``MOST``.
     ``finite=False`` leaves the values to a later :func:`check_finite`; ``allow_nan=True`` takes NaN
-    in dense rows that have other values.
+    in dense rows that have other values. Of a ``part`` of a table, or new rows, all values may be
+    small.
     """
     names = column_names(X)
     if is_sparse(X):
@@ -58,7 +64,7 @@ def check_matrix(
         X = _dense_floats(X, argument, names)
     _check_shape(X, owner, argument, min_rows)
     if finite:
-        check_finite(X, names, argument=argument, allow_nan=allow_nan, threads=threads)
+        check_finite(X, names, argument=argument, allow_nan=allow_nan, threads=threads, part=part)
     return X
 
 
@@ -204,6 +210,72 @@ def all_finite(values: np.ndarray, threads: int = 1) -> bool:
     return bool(np.isfinite(values).all())
 
 
+def largest(values: np.ndarray) -> float:
+    """The largest absolute value, without a copy of the values."""
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+
+
+def largest_value(X: Any) -> float:
+    """The largest known absolute value of rows, sparse rows, distances or a neighbor graph.
+
+    NaN (unknown) and infinity (a missing neighbor) do not count.
+    """
+    values = values_of(X)
+    found = largest(values)
+    return found if np.isfinite(found) else largest(values[np.isfinite(values)])
+
+
+def values_of(X: Any) -> np.ndarray:
+    """The numbers of rows, sparse rows, distances or a neighbor graph."""
+    if is_sparse(X):
+        return X.data
+    return X if isinstance(X, np.ndarray) else X.distances  # of a NeighborGraph
+
+
+def is_usual(greatest: float) -> bool:
+    """Whether float32 holds fourth powers of a table with this largest value."""
+    return greatest == 0 or USUAL[0] <= greatest <= USUAL[1]
+
+
+def check_size(greatest: float, argument: str = "X", *, part: bool = False) -> None:
+    """Refuse a table whose largest absolute value is too large or too small to compute with.
+
+    A ``part`` of a table may be as small as it likes.
+    """
+    if greatest > MOST or (0 < greatest < LEAST and not part):
+        raise DataError(
+            f"The largest value of {argument} is {greatest:g}, and products of such values are "
+            f"beyond the range of float64; divide {argument} by 1e{_exponent(greatest)}."
+        )
+
+
+def with_room(X: Any) -> Any:
+    """X in float64 if it is of float32 that cannot hold its fourth powers, else X itself."""
+    return X if values_of(X).dtype != np.float32 or is_usual(largest_value(X)) else in_float64(X)
+
+
+def in_float64(X: Any) -> Any:
+    """Rows, sparse rows, distances or a neighbor graph with numbers of float64."""
+    if hasattr(X, "with_distances"):
+        return X.with_distances(X.distances.astype(np.float64, copy=False))
+    return X.astype(np.float64, copy=False)
+
+
+def beyond(owner: str, X: Any, what: str, dtype: Any) -> DataError:
+    """The error for results that their data type cannot hold."""
+    greatest = largest_value(X)
+    float64 = ", or give it as float64" if dtype == np.float32 else ""
+    return DataError(
+        f"{owner}: the largest value of X is {greatest:g}, and {what} is beyond what {dtype} can "
+        f"hold; divide X by 1e{_exponent(greatest)} before fitting{float64}."
+    )
+
+
+def _exponent(greatest: float) -> int:
+    """The power of ten to divide by, itself a number of float64."""
+    return max(int(np.floor(np.log10(greatest))), -300) if greatest else 0
+
+
 def check_finite(
     X: Any,
     names: np.ndarray | None,
@@ -211,18 +283,22 @@ def check_finite(
     argument: str = "X",
     allow_nan: bool = False,
     threads: int = 1,
+    part: bool = False,
 ) -> None:
-    """Refuse NaN and infinity, with the column and the row of the first.
+    """Refuse NaN and infinity, with the column and the row of the first, and extreme values.
 
-    ``allow_nan`` refuses only infinity, dense rows without any value, and NaN in sparse rows.
+    ``allow_nan`` refuses only infinity, dense rows without any value, and NaN in sparse rows. Of a
+    ``part`` of a table all values may be small.
     """
     values = X.data if is_sparse(X) else X
     if all_finite(values, threads):
+        check_size(largest_value(X), argument, part=part)
         return
     if allow_nan and not is_sparse(X):
         missing = np.isnan(X)
         if not np.isinf(X).any():
             _check_rows_have_values(missing, argument)
+            check_size(largest_value(X), argument, part=part)
             return
         X = values = np.where(missing, 0.0, X)
     bad = ~np.isfinite(values)

@@ -29,9 +29,7 @@ from lowland._base.rows.fitting import Checked, as_rows, float_type
 from lowland._base.rows.folding import row_keys, sampled_rows
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.units import largest
-from lowland._engines.distances.distance_rows import metric_unit
-from lowland._engines.linalg.magnitude import scaled
+from lowland._base.validation import is_usual, largest
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.cell_search import cell_centers
 from lowland._engines.neighbors.duplicates import equal_rows
@@ -198,13 +196,11 @@ def _divided(
     monitor: Monitor,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centers for different rows that stand for ``weights`` rows each, and their slices."""
-    unit = metric_unit(largest(S), "euclidean")
-    rows = scaled(S, unit)
-    centers = _means(rows, min(n_parts, len(rows)), threads, rng, monitor)
+    centers = _means(S, min(n_parts, len(S)), threads, rng, monitor)
     if n_parts == 1:
-        return scaled(centers, 1 / unit), np.ones(1, np.int64)
+        return centers, np.ones(1, np.int64)
     for left in reversed(range(ROUNDS)):
-        near = neighbor_query(centers, rows, min(copies, len(centers)), threads=threads).indices
+        near = neighbor_query(centers, S, min(copies, len(centers)), threads=threads).indices
         sizes = np.bincount(near.ravel(), np.repeat(weights, near.shape[1]), minlength=len(centers))
         members = np.bincount(near[:, 0], minlength=len(centers))
         large = np.flatnonzero((sizes > limits.most) & (members >= 2))
@@ -212,12 +208,12 @@ def _divided(
             break
         pieces = []
         for center in large:
-            mine = rows[near[:, 0] == center]
+            mine = S[near[:, 0] == center]
             into = min(math.ceil(sizes[center] / limits.wanted), len(mine))
             pieces.append(_means(mine, into, threads, rng, Monitor()))
         centers = np.unique(np.concatenate([np.delete(centers, large, axis=0), *pieces]), axis=0)
     slices = np.maximum(1, np.ceil(sizes / limits.most)).astype(np.int64)
-    return scaled(centers, 1 / unit), slices
+    return centers, slices
 
 
 def _means(
@@ -249,11 +245,11 @@ class PartLists(NamedTuple):
 class PartJoin:
     """The work on one part: its neighbor graph, in the numbers of the whole table.
 
-    Distances are multiplied by ``unit`` and stored in float32.
+    Distances are multiplied by ``scale`` and stored in float32.
     """
 
-    def __init__(self, k: int, unit: float, seed: int, n_jobs: int | None) -> None:
-        self.k, self.unit, self.seed, self.n_jobs = k, unit, seed, n_jobs
+    def __init__(self, k: int, scale: float, seed: int, n_jobs: int | None) -> None:
+        self.k, self.scale, self.seed, self.n_jobs = k, scale, seed, n_jobs
 
     def __call__(self, part: int, X: np.ndarray, numbers: np.ndarray) -> PartLists:
         k = min(self.k, len(X) - 1)
@@ -268,7 +264,7 @@ class PartJoin:
                 threads=resolve_n_jobs(self.n_jobs),
                 rng=np.random.default_rng([self.seed, part]),
             )
-        distances = graph.distances if self.unit == 1.0 else graph.distances * self.unit
+        distances = graph.distances if self.scale == 1.0 else graph.distances * self.scale
         with np.errstate(over="ignore"):
             distances = np.minimum(distances.astype(np.float32, copy=False), LARGEST)
         return PartLists(numbers, numbers.astype(np.int32)[graph.indices], distances)
@@ -435,23 +431,24 @@ def knn_graph(
     truth = exact_lists(
         table, sampled_rows(n, RECALL_ROWS, seed + 1), k, n_jobs=n_jobs, monitor=monitor
     )
-    unit = metric_unit(max(largest(parts.centers), largest(truth.X)), "euclidean")
+    reach = max(largest(parts.centers), largest(truth.X))
+    scale = 1.0 if is_usual(reach) else 2.0 ** -np.round(np.log2(reach))
     parts = parts.with_copies(_enough_copies(table, parts, truth, target_recall, monitor))
     if 1 < parts.copies == len(parts.centers) and n <= 2 * limits.most:
         parts = parts.as_one()  # every part would hold all rows
     lists = NeighborLists(n, k)
-    join = PartJoin(k, unit, seed, n_jobs)
+    join = PartJoin(k, scale, seed, n_jobs)
     while True:
         for found in table.exchange(
             parts, join, parts.n_parts, copies=parts.width, folder=folder, monitor=monitor
         ):
             lists.add(found)
-        _complete(table, lists, k, unit, n_jobs, monitor)
-        recall = _recall(lists, truth, unit)
+        _complete(table, lists, k, scale, n_jobs, monitor)
+        recall = _recall(lists, truth, scale)
         if recall >= target_recall or parts.copies >= min(MOST_COPIES, len(parts.centers)):
             break
         parts = parts.with_copies(parts.copies + 1)
-    distances = lists.distances if unit == 1.0 else lists.distances.astype(np.float64) / unit
+    distances = lists.distances if scale == 1.0 else lists.distances.astype(np.float64) / scale
     return NeighborGraph(lists.ids, distances, n, "euclidean", recall, len(truth.rows))
 
 
@@ -488,20 +485,20 @@ def _keys_of(numbers: np.ndarray, seed: int) -> np.ndarray:
     return np.array([row_keys(i, i + 1, seed)[0] for i in numbers.tolist()], np.uint64)
 
 
-def _recall(lists: NeighborLists, truth: ExactLists, unit: float) -> float:
+def _recall(lists: NeighborLists, truth: ExactLists, scale: float) -> float:
     """Share of true neighbors found; ties with the last of them count."""
-    farthest = (truth.distances[:, -1:] * unit).astype(np.float32)
+    farthest = (truth.distances[:, -1:] * scale).astype(np.float32)
     return float((lists.distances[truth.rows] <= farthest).mean())
 
 
 def _complete(
-    rows: Rows, lists: NeighborLists, k: int, unit: float, n_jobs: int | None, monitor: Monitor
+    rows: Rows, lists: NeighborLists, k: int, scale: float, n_jobs: int | None, monitor: Monitor
 ) -> None:
     """Search all rows for the neighbors of rows whose parts had too few."""
     short = lists.incomplete()[:COMPLETED_ROWS]
     if len(short):
         found = exact_lists(rows, short, k, n_jobs=n_jobs, monitor=monitor)
-        distances = (found.distances * unit).astype(np.float32)
+        distances = (found.distances * scale).astype(np.float32)
         lists.add(PartLists(short, found.ids.astype(np.int32), distances))
 
 

@@ -10,13 +10,11 @@ import numpy as np
 from lowland._base.constraints import Integer
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor
-from lowland._base.units import exponent_for, in_unit, largest_value
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.metrics import Directions
 from lowland._engines.linalg import products
 from lowland._engines.linalg.centering import double_center
 from lowland._engines.linalg.eigen import largest_eigenpairs
-from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._options import Options
@@ -112,12 +110,10 @@ class Cloud:
         self.n = self.X.shape[0]
         self.options, self.metric = options, options.metric
         self._axes: PrincipalAxes | None = None
-        self._exponent = 0
         columns = self.metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
         dense = not is_sparse(self.X)
         self._by_columns = columns and (dense or self.metric in ("euclidean", "sqeuclidean"))
         if self._by_columns and (not dense or self.X.shape[1] > MOST_COLUMNS):
-            self._exponent = exponent_for(largest_value(self.X))  # squares must not overflow
             self._axes = self._leading_axes()
 
     @classmethod
@@ -134,10 +130,10 @@ class Cloud:
         threads = self.options.threads
         mean, axes = self._axes.mean, self._axes.axes
         scores = products.times(self._taken(rows), mean, np.ascontiguousarray(axes.T), threads)
-        return in_unit(np.asarray(scores, dtype=np.float64), -self._exponent)
+        return np.asarray(scores, dtype=np.float64)
 
     def _taken(self, rows: np.ndarray) -> Any:
-        taken = in_unit(self.X[rows], self._exponent)
+        taken = self.X[rows]
         directed = self.metric in ("cosine", "correlation")
         return Directions.of(taken, self.metric).rows if directed else taken
 
@@ -154,13 +150,12 @@ class Cloud:
         options = self.options
         view = View(self.X, None, options.metric, options.metric_params, options.threads)
         D = view.distances_among(rows).of(np.arange(len(rows)))
-        e = exponent_for(largest_value(D))
-        B = in_unit(D, e) ** 2
+        B = D**2
         B = (B + B.T) / 2  # given distances may differ in the last bit
         double_center(B, -0.5)
         with Monitor("metrics", verbose=False):
             found = largest_eigenpairs(B, min(AXES, len(rows) - 1))
-        return in_unit(found.vectors * np.sqrt(np.maximum(found.values, 0)), -e)
+        return found.vectors * np.sqrt(np.maximum(found.values, 0))
 
 
 # Which islands are neighbors: in the map, and in the data.
@@ -183,7 +178,7 @@ def neighboring_pairs(Y: np.ndarray, codes: np.ndarray) -> list[tuple[int, int]]
         return []
     each = max(4, min(MOST_POINTS, POINTS // m))
     rng = np.random.default_rng(0)
-    Y, samples = near_one(Y), []
+    samples = []
     for number in range(1, m + 1):
         rows = np.flatnonzero(codes == number)
         samples.append(Y[np.sort(rng.choice(rows, min(each, len(rows)), replace=False))])

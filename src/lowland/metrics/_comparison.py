@@ -11,11 +11,8 @@ from lowland import _native
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
-from lowland._base.units import largest
-from lowland._base.validation import check_matrix, is_sparse
+from lowland._base.validation import check_matrix, with_room
 from lowland._engines.distances.distance_rows import blocks_of, distance_rows
-from lowland._engines.distances.metrics import unit_power
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.graph import NeighborGraph, refuse_own_neighbors
 from lowland._engines.stress.disparities import stable_order
 from lowland.metrics._options import ComparisonKeywords, Options
@@ -271,7 +268,8 @@ class Comparison:
         return other
 
     def _view_of_map(self, Y: Any) -> View:
-        Y = check_matrix(Y, owner="lowland.metrics", argument="Y", threads=self.options.threads)
+        options: dict[str, Any] = {"argument": "Y", "threads": self.options.threads}
+        Y = with_room(check_matrix(Y, owner="lowland.metrics", **options))
         if len(Y) != self.n:
             raise DataError(
                 f"Y has {len(Y)} rows, but X has {self.n}; a map needs one row for each row of the "
@@ -326,8 +324,6 @@ class Comparison:
         """Sums over all pairs of a measured row and another; O(m n d) time, O(m) memory."""
         if scale == 1.0 and self._sums is not None:
             return self._sums
-        self._check_squares()
-        furthest = 0.0
         sums = np.zeros((len(self.rows), _native.DISTANCE_SUMS))
         done, threads = 0, self.options.threads
         with (
@@ -338,8 +334,6 @@ class Comparison:
                 # If all rows are measured, each pair is computed once and added to both rows.
                 since = 0 if self.data.sampled else done
                 delta, d = (side.source.of(block, since) for side in (self.data, self.map))
-                if callable(self.data.metric):  # its distances tell nothing before they are known
-                    furthest = max(furthest, largest(delta))
                 own = (block - since).astype(np.int32)
                 part = np.empty((len(block), _native.DISTANCE_SUMS))
                 _native.distance_sums(delta, d, own, scale, part, threads)
@@ -348,19 +342,10 @@ class Comparison:
                 if not self.data.sampled:
                     _native.add_column_sums(delta, d, len(block), scale, sums[done:], threads)
                 phase.advance(len(block))
-        check_magnitude(furthest, "lowland.metrics")
         found = DistanceSums(*sums.T)
         if scale == 1.0:
             self._sums = found
         return found
-
-    def _check_squares(self) -> None:
-        """Refuse a table or a map whose distances overflow when squared."""
-        for side, argument in ((self.data, "X"), (self.map, "Y")):
-            power = unit_power(side.metric)
-            if power:
-                values = side.table.data if is_sparse(side.table) else side.table
-                check_magnitude(largest(values), "lowland.metrics", "value", argument, power)
 
     def pairs(self, most: int = PAIR_ROWS) -> Pairs:
         """All pairs of the measured rows; with ``sample="auto"`` of at most ``most`` rows.

@@ -9,7 +9,6 @@ import numpy as np
 
 from lowland._base.errors import ParameterError, unknown_name
 from lowland._base.html import html_table
-from lowland._base.units import exponent_for, in_unit, largest
 
 STEP = 1e-30  # of complex-step derivatives, which have no cancellation at any step length
 
@@ -89,9 +88,8 @@ def _error(values: np.ndarray, n: int) -> float:
     m = len(values)
     if m >= n or m < 2:
         return 0.0
-    e = exponent_for(largest(values))  # squares must not overflow
-    deviation = float(np.std(in_unit(values, e), ddof=1) * np.sqrt((1 - m / n) / m))
-    return float(in_unit(deviation, -e))
+    size = float(np.abs(values).max()) or 1.0  # squares of squared distances may overflow
+    return size * float(np.std(values / size, ddof=1) * np.sqrt((1 - m / n) / m))
 
 
 # The table that ``quality`` returns, with its forms as text, HTML, dictionary and data frame.

@@ -15,7 +15,7 @@ from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.validation import check_matrix, column_ranges, in_ranges, needs_ranges
+from lowland._base.validation import check_matrix, column_ranges, in_ranges, needs_ranges, with_room
 from lowland._engines.distances.metrics import check_metric
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._views import KEPT_BYTES, GraphView, View, Work
@@ -75,13 +75,15 @@ class Options:
         """X unchanged if it is a neighbor graph, else as a finite matrix, dense or CSR."""
         if isinstance(X, NeighborGraph):
             return X
-        X = check_matrix(
-            X,
-            owner="lowland.metrics",
-            argument=argument,
-            accept_sparse=True,
-            min_rows=3,
-            threads=self.threads,
+        X = with_room(
+            check_matrix(
+                X,
+                owner="lowland.metrics",
+                argument=argument,
+                accept_sparse=True,
+                min_rows=3,
+                threads=self.threads,
+            )
         )
         check_metric(X, self.metric, self.metric_params)
         return in_ranges(X, column_ranges(X)) if needs_ranges(X, self.metric) else X

@@ -12,7 +12,6 @@ from lowland._base.errors import DataError, ParameterError, check_name
 from lowland._base.monitor import Monitor
 from lowland._base.validation import as_array, check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import blocks_of
-from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.principal_axes import broken_stick
 from lowland._engines.linalg.principal_axes import elbow as bend
 from lowland._engines.neighbors.graph import NeighborGraph
@@ -327,7 +326,7 @@ def _flatness(D: np.ndarray, own: np.ndarray, k: int) -> np.ndarray:
     """Contrast, spread and k-th neighbor's share of a block of rows; NaN where all is equal."""
     others = np.ones(D.shape, bool)
     others[np.arange(len(own)), own] = False
-    D = near_one(D[others].reshape(len(own), -1))  # the three numbers have no unit
+    D = D[others].reshape(len(own), -1)
     mean = D.mean(axis=1)
     nearest = np.where(D > 0, D, np.inf).min(axis=1)
     kth = np.partition(D, k - 1, axis=1)[:, k - 1]
@@ -478,12 +477,10 @@ def chance_shares(
                 f"{ALLOWED[name].describe()}."
             )
     X = np.asarray(check_matrix(X, owner="chance_shares", min_rows=2), dtype=np.float64)
-    largest = np.abs(X).max(axis=0)
     if not (X[0] != X).any():
         raise DataError("X: all rows are equal; there is no variance to divide.")
-    # In units in which squares neither overflow nor vanish.
-    variances = (X / np.where(largest > 0, largest, 1.0)).var(axis=0, ddof=1)
-    variances = (variances > 0) * 1.0 if scale else variances * (largest / largest.max()) ** 2
+    variances = X.var(axis=0, ddof=1)
+    variances = (variances > 0) * 1.0 if scale else variances
     if rule == "broken_stick":
         return broken_stick(min(len(X) - 1, int((variances > 0).sum())))
     rng = generator(random_state)

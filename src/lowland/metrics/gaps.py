@@ -17,7 +17,6 @@ from lowland._base.validation import check_matrix
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.eigen import all_eigenpairs, smallest_eigenpairs
-from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._cloud import (
@@ -259,7 +258,7 @@ def gap_test(
             rng = np.random.default_rng(seed)
             rows = sampled(members[one], members[other], rng)
             # together: coordinates that are made of distances hold for the rows asked for only
-            both = near_one(cloud.of(np.concatenate(rows)))
+            both = cloud.of(np.concatenate(rows))
             A, B = both[: len(rows[0])], both[len(rows[0]) :]
             gaps.append(gap_between(one, other, A, B, n_neighbors, rng, how.threads))
     return with_bridges(gaps, verdict_of)
@@ -453,7 +452,7 @@ def inner_gaps(
             rows = np.sort(rng.choice(rows, min(SPLIT_ROWS, len(rows)), replace=False))
             points = rows
             if len(rows) >= FEWEST_SPLIT:
-                points = distinct(near_one(cloud.of(rows)), how.threads)
+                points = distinct(cloud.of(rows), how.threads)
             if len(points) >= FEWEST_SPLIT:
                 found[number] = split_gap(number, points, n_neighbors, rng, how.threads)
     return found

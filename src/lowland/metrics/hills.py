@@ -11,7 +11,6 @@ import numpy as np
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.threads import limit_blas
 from lowland._base.validation import check_matrix
-from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics._cloud import checked_islands
 
 # Cells along the longest axis, by dimension: finer than any hill of interest, but not slow.
@@ -43,7 +42,7 @@ def islands(Y: np.ndarray) -> np.ndarray:
     >>> [int((found == cluster).sum() > 450) for cluster in (1, 2)], int(found.max())
     ([1, 1], 2)
     """
-    Y = near_one(np.asarray(check_matrix(Y, owner="islands", argument="Y"), dtype=np.float64))
+    Y = np.asarray(check_matrix(Y, owner="islands", argument="Y"), dtype=np.float64)
     n, d = Y.shape
     if d not in CELLS:
         raise DataError(f"islands are found in maps of 1, 2 or 3 dimensions, not {d}.")

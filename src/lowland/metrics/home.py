@@ -9,9 +9,7 @@ import numpy as np
 from lowland._base.constraints import Integer
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.units import exponent_for, in_unit, largest_value
-from lowland._base.validation import check_matrix
-from lowland._engines.linalg.magnitude import near_one
+from lowland._base.validation import check_matrix, with_room
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._comparison import positions, spread
@@ -91,8 +89,6 @@ def homes(near: Neighborhoods) -> PointHome:
     """The home of every point from neighbor lists that are known."""
     compared = near.compared
     Y = np.asarray(compared.map.table, dtype=np.float64)
-    e = exponent_for(largest_value(Y))  # squares of extreme values would overflow
-    Y = in_unit(Y, e)
     missing, strange = near.missing(), near.strangers()
     home, width = medoids(Y, near.in_data.indices[:, : near.k])
     away = np.linalg.norm(Y[compared.rows] - home, axis=1)
@@ -107,8 +103,8 @@ def homes(near: Neighborhoods) -> PointHome:
     return PointHome(
         spread(compared, missing),
         spread(compared, strange),
-        np.stack([spread(compared, along) for along in in_unit(home, -e).T], axis=1),
-        spread(compared, in_unit(width, -e)),
+        np.stack([spread(compared, along) for along in home.T], axis=1),
+        spread(compared, width),
         everyone,
         near.chance,
         near.k,
@@ -174,7 +170,9 @@ def map_agreement(
     """
     threads = resolve_n_jobs(n_jobs)
     maps = [
-        near_one(check_matrix(Y, owner="map_agreement", argument=name, min_rows=3, threads=threads))
+        with_room(
+            check_matrix(Y, owner="map_agreement", argument=name, min_rows=3, threads=threads)
+        )
         for name, Y in (("Y1", Y1), ("Y2", Y2))
     ]
     n = len(maps[0])

@@ -15,7 +15,6 @@ import numpy as np
 from lowland._base.errors import DataError
 from lowland._base.validation import as_array
 from lowland._engines.distances.distance_rows import blocks_of
-from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, from_rows
 from lowland.metrics._options import Keywords, Options, check_neighbors
@@ -122,7 +121,7 @@ def _silhouettes(view: View, classes: np.ndarray) -> np.ndarray:
     source = view.distances_among(view.rows)
     found = np.zeros(len(classes))
     for rows in blocks_of(np.arange(source.n), source.n):
-        D = near_one(source.of(rows))  # the ratio has no unit
+        D = source.of(rows)
         i, mine = np.arange(len(rows)), own[rows]
         D[i, rows] = 0.0
         sums = np.add.reduceat(D[:, order], starts, axis=1)

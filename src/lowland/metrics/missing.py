@@ -8,7 +8,6 @@ import numpy as np
 
 from lowland._base.constraints import Integer
 from lowland._base.errors import DataError, ParameterError, shown
-from lowland._base.units import exponent_for, in_unit, largest_value
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.distance_rows import row_squares, true_distances, unit_rows
 from lowland._engines.distances.metrics import Directions
@@ -44,23 +43,19 @@ def pair_distances(view: View, one: np.ndarray, other: np.ndarray) -> np.ndarray
 
 
 def _distances(A: Any, B: Any, metric: str) -> np.ndarray:
-    """d(a_i, b_i) of rows; squares are made in a unit in which they do not overflow."""
+    """d(a_i, b_i) of rows."""
     if is_sparse(A):
         if metric == "cosine":
             A, B = unit_rows(A), unit_rows(B)
         A, B = A.astype(np.float64), B.astype(np.float64)
-        e = exponent_for(max(largest_value(A), largest_value(B)))
-        A, B = in_unit(A, e), in_unit(B, e)
         products = np.asarray(A.multiply(B).sum(axis=1)).ravel()
         squares = np.maximum(row_squares(A) + row_squares(B) - 2 * products, 0)
     else:
         if metric in ("cosine", "correlation"):
             A, B = Directions.of(A, metric)[0], Directions.of(B, metric)[0]
         apart = np.asarray(A, dtype=np.float64) - B
-        e = exponent_for(largest_value(apart))
-        apart = in_unit(apart, e)
         squares = np.einsum("ij,ij->i", apart, apart)
-    return in_unit(true_distances(squares, metric), -e if metric == "euclidean" else -2 * e)
+    return true_distances(squares, metric)
 
 
 # Missing neighbors and strangers: what the neighborhood of each point has lost and gained.
@@ -198,9 +193,7 @@ class Neighborhoods(NamedTuple):
     def missing(self) -> np.ndarray:
         """For each measured row, the share of data neighbors that are far away in the map."""
         rows, Y = self.compared.rows, self.compared.map.table
-        e = exponent_for(largest_value(Y))
-        radii = in_unit(self.in_map.distances[:, -1], e) * self._wider(Y.shape[1]) * slack(Y)
-        Y = in_unit(Y, e)
+        radii = self.in_map.distances[:, -1] * self._wider(Y.shape[1]) * slack(Y)
         found = np.empty(len(rows))
         for block in row_blocks(len(rows), BLOCK_ROWS):
             ids = self._nearest(self.in_data, block)

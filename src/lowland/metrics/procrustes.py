@@ -10,7 +10,6 @@ from lowland._base.errors import DataError, DataTypeError, count
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import as_array, check_matrix
 from lowland._engines.distances.cross_distances import CrossDistances
-from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.procrustes import Alignment, align
 from lowland.metrics._measured import Measured
 
@@ -90,18 +89,11 @@ def procrustes(
     first = check_matrix(Y1, owner=OWNER, argument="Y1").astype(np.float64, copy=False)
     second = check_matrix(Y2, owner=OWNER, argument="Y2").astype(np.float64, copy=False)
     rows, own = _paired(pairs, len(first), len(second))
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = align(first[rows], second[own], scaling=scaling, reflection=reflection)
-        aligned = found.aligned if pairs is None else _moved(second, second[own], found)
-        there = np.zeros_like(found.aligned)
-        there[:, : first.shape[1]] = first[rows]
-        residuals = _lengths(there - found.aligned)
-    results = (aligned, found.rotation, found.translation, residuals, found.scale)
-    if not all(np.isfinite(part).all() for part in results):
-        raise DataError(
-            f"{OWNER}: the sizes of Y1 and Y2 are too far apart, or too large, for their "
-            "coordinates; divide each by its largest value."
-        )
+    found = align(first[rows], second[own], scaling=scaling, reflection=reflection)
+    aligned = found.aligned if pairs is None else _moved(second, second[own], found)
+    there = np.zeros_like(found.aligned)
+    there[:, : first.shape[1]] = first[rows]
+    residuals = np.linalg.norm(there - found.aligned, axis=1)
     disparity = found.disparity if found.disparity > ROUNDING else 0.0
     return Procrustes(
         aligned, found.rotation, float(found.scale), found.translation, disparity, residuals
@@ -145,13 +137,6 @@ def _moved(Y: np.ndarray, own: np.ndarray, found: Alignment) -> np.ndarray:
     offsets = np.zeros((len(Y), len(found.rotation)))
     offsets[:, : Y.shape[1]] = Y - center
     return found.scale * (offsets @ found.rotation) + found.aligned.mean(axis=0)
-
-
-def _lengths(offsets: np.ndarray) -> np.ndarray:
-    """The lengths of rows; squares of extreme numbers neither overflow nor vanish."""
-    largest = float(np.abs(offsets).max())
-    size = largest if largest > 0 else 1.0
-    return size * np.sqrt(((offsets / size) ** 2).sum(axis=1))
 
 
 # How well one map of two tables finds the partner of a row in the other table.
@@ -215,8 +200,7 @@ def match_ranks(Y1: Any, Y2: Any, pairs: Any) -> tuple[np.ndarray, np.ndarray]:
     """
     Y1, Y2 = _maps(Y1, Y2)
     pairs = _pairs(pairs, len(Y1), len(Y2))
-    both = near_one(np.concatenate([Y1, Y2]).astype(np.float64))
-    maps = both[: len(Y1)], both[len(Y1) :]
+    maps = Y1.astype(np.float64), Y2.astype(np.float64)
     nearer, ties = np.empty((2, len(pairs)), np.int64), np.empty((2, len(pairs)), np.int64)
     for side, (own, other) in enumerate((maps, maps[::-1])):
         rows, partners = (pairs, pairs[:, ::-1])[side].T

@@ -11,12 +11,10 @@ import numpy as np
 from lowland._base.constraints import Integer, Null
 from lowland._base.errors import DataError, ParameterError, check_name, shown
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.units import exponent_for, in_unit, largest, largest_value, restored
 from lowland._base.validation import check_matrix, is_sparse
 from lowland._engines.embedding.repulsion import Repulsion, choose_repulsion, pairwise_repulsion
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import thin_svd
-from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.moments import column_moments
 from lowland._engines.stress.disparities import TIES, monotone_fit, stable_order
 from lowland.metrics._comparison import (
@@ -203,8 +201,8 @@ def kruskal_stress1(
     if not pairs.d.any():
         raise DataError("Y: all points of the map are equal; stress-1 divides by their distances.")
     with compared.options.working():
-        d, fit = _in_one_unit(pairs, disparities)
-        if disparities != "metric":
+        d, fit = pairs.d, pairs.delta
+        if disparities != "metric":  # only the order of the data's distances matters
             fit = monotone_fit(pairs.delta, d, disparities, compared.options.threads)
         gap = d - fit
         stress2 = float((gap @ gap) / (d @ d))
@@ -215,21 +213,6 @@ def kruskal_stress1(
     d2 = d**2
     influence = pairs.per_row(gap**2 - stress2 * d2) / d2.mean() / (2 * stress)
     return from_pairs(stress, influence, compared.n)
-
-
-def _in_one_unit(pairs: Pairs, disparities: str) -> tuple[np.ndarray, np.ndarray]:
-    """Distances of the map, and of the data, in a unit in which squares do not overflow."""
-    if disparities != "metric":  # only the order of the data's distances matters
-        return near_one(pairs.d), pairs.delta
-    e = exponent_for(max(largest(pairs.d), largest(pairs.delta)))
-    d = in_unit(pairs.d, e)
-    if not d @ d > 0:
-        raise DataError(
-            f"disparities='metric': the largest distance of Y is {largest(pairs.d):g} and that of "
-            f"X is {largest(pairs.delta):g}, too far apart for one unit; multiply Y by "
-            f"{largest(pairs.delta) / largest(pairs.d):.0e}."
-        )
-    return d, in_unit(pairs.delta, e)
 
 
 # The Shepard diagram, distances in the map against distances in the data, and its correlations.
@@ -275,9 +258,7 @@ def shepard_diagram(
         )
     compared = Comparison.of(X, Y, **options)
     pairs = compared.pairs()
-    e = exponent_for(largest(pairs.d))  # sums of distances must not overflow
-    fit = monotone_fit(pairs.delta, in_unit(pairs.d, e), "primary", compared.options.threads)
-    fit = in_unit(fit, -e)
+    fit = monotone_fit(pairs.delta, pairs.d, "primary", compared.options.threads)
     order = stable_order(pairs.delta, compared.options.threads)
     if n_pairs is not None and n_pairs < len(order):
         chosen = np.random.default_rng(0).choice(len(order), n_pairs, replace=False)
@@ -412,7 +393,7 @@ def explained_variance(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywor
     >>> round(explained_variance(X, X[:, 2:]), 4)
     0.9323
     """
-    total, left, n, _ = _variances(Comparison.of(X, Y, **options))
+    total, left, n = _variances(Comparison.of(X, Y, **options))
     return Measured(1 - left / total, 0.0, n)
 
 
@@ -429,17 +410,12 @@ def reconstruction_error(X: Any, Y: Any = None, **options: Unpack[ComparisonKeyw
     >>> round(reconstruction_error(X, X[:, 2:]), 4)
     0.3077
     """
-    compared = Comparison.of(X, Y, **options)
-    _, left, n, e = _variances(compared)
-    greatest = largest_value(compared.data.table)
-    error = restored(left / n, -2 * e, "the squared error", greatest, "lowland.metrics")
-    return Measured(error, 0.0, n)
+    _, left, n = _variances(Comparison.of(X, Y, **options))
+    return Measured(left / n, 0.0, n)
 
 
-def _variances(compared: Comparison) -> tuple[float, float, int, int]:
-    """sum |x - mean|^2, what the regression on the map leaves of it, n, and the exponent e.
-
-    Extreme tables are squared in a unit of about their size: the sums are those of 2^e X.
+def _variances(compared: Comparison) -> tuple[float, float, int]:
+    """sum |x - mean|^2, what the regression on the map leaves of it, and n.
 
     With Q an orthonormal basis of the centered map's columns the fit is Q Q^T X: it explains
     |Q^T X|^2.
@@ -450,8 +426,6 @@ def _variances(compared: Comparison) -> tuple[float, float, int, int]:
             "metric='precomputed': explained variance needs the data, not their distances; "
             "see scale_normalized_stress for distances."
         )
-    e = exponent_for(largest_value(X))
-    X, Y = in_unit(X, e), near_one(Y)
     mean, squares = column_moments(X)
     total = float(squares.sum())
     if total == 0:
@@ -462,7 +436,7 @@ def _variances(compared: Comparison) -> tuple[float, float, int, int]:
         Q = U[:, s > s.max(initial=0.0) * 1e-12] if s.max(initial=0.0) > 0 else U[:, :0]
         wide = X if is_sparse(X) else X.astype(np.float64, copy=False)
         explained = products.transpose_times(wide, mean, Q, compared.options.threads)
-    return total, max(0.0, total - float((explained**2).sum())), compared.n, e
+    return total, max(0.0, total - float((explained**2).sum())), compared.n
 
 
 # What the opening angle of Barnes and Hut's approximation costs, in time and in accuracy.

@@ -128,9 +128,8 @@ def knn_query(
     """
     threads = resolve_n_jobs(n_jobs)
     rows = check_matrix(X, owner="knn_query", accept_sparse=True, threads=threads)
-    asked = check_matrix(
-        queries, owner="knn_query", argument="queries", accept_sparse=True, threads=threads
-    )
+    options: dict[str, Any] = {"accept_sparse": True, "threads": threads, "part": True}
+    asked = check_matrix(queries, owner="knn_query", argument="queries", **options)
     if needs_ranges(rows, metric) and needs_ranges(asked, metric):
         check_columns(asked, rows.shape[1], owner="knn_query")
         ranges = column_ranges(rows)

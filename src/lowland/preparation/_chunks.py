@@ -14,7 +14,6 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import float_type
 from lowland._base.rows.table import Rows
 from lowland._base.validation import all_finite, check_finite, is_sparse
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.moments import ColumnSums, column_sums, merge_columns, with_value
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.preparation._categories import as_text
@@ -324,8 +323,6 @@ class Columns:
 
 def deviations(sums: ColumnSums) -> np.ndarray:
     """Deviation of each column; exactly 0 for a constant one."""
-    for value in sums.largest:
-        check_magnitude(float(value), "Preparation", "value")
     found = np.sqrt(sums.squares / np.maximum(sums.known, 1))
     return np.where(sums.constant, 0.0, found)
 

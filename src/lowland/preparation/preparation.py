@@ -16,7 +16,14 @@ from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import as_rows
 from lowland._base.threads import resolve_n_jobs
-from lowland._base.validation import all_finite, check_finite, check_matrix, is_sparse
+from lowland._base.validation import (
+    all_finite,
+    check_finite,
+    check_matrix,
+    check_size,
+    is_sparse,
+    largest_value,
+)
 from lowland.preparation._categories import parse_codes, without_codes
 from lowland.preparation._chunks import (
     Columns,
@@ -248,7 +255,10 @@ class Preparation(Encoding):
         return (np.hstack([found, numbers[:, plain:]]) if apart else found), n_empty
 
     def _filled(self, numbers: Any) -> Any:
-        if is_sparse(numbers) or all_finite(numbers):
+        if is_sparse(numbers):
+            return numbers
+        if all_finite(numbers):
+            check_size(largest_value(numbers), part=True)
             return numbers
         missing = np.isnan(numbers)
         check_finite(np.where(missing, 0.0, numbers), None)  # infinity cannot be filled

@@ -10,14 +10,11 @@ import numpy as np
 from lowland._base.constraints import Integer, Null, Real
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.estimator import Estimator
-from lowland._base.memory import require_memory
 from lowland._base.models.checks import Permutation
 from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import as_rows
 from lowland._base.targets import Labels, check_labels, check_numbers, require_target
-from lowland._base.units import in_unit
 from lowland._base.validation import as_array, is_sparse
-from lowland._engines.linalg.magnitude import units_for
 
 
 class Selector(Estimator):
@@ -133,52 +130,6 @@ class Selector(Estimator):
         self.ranking_[order] = np.arange(1, p + 1)
         self.support_ = self.ranking_ <= n_kept
         self.scores_ = np.asarray(scores, dtype=np.float64)
-
-
-# Columns of extreme values in units of their own, for scores that see one column at a time.
-
-
-FAR = 1e100  # squares of larger values, and of those below its inverse, leave float64 when summed
-
-
-def moderate_columns(X: Any, owner: str) -> tuple[Any, np.ndarray]:
-    """X with each column times 2^e, and the exponents e; 0, and X itself, for usual columns.
-
-    Squares of extreme values overflow or vanish. A power of two changes no digit.
-    """
-    largest, smallest = X.max(axis=0), X.min(axis=0)
-    if is_sparse(X):
-        largest, smallest = largest.toarray().ravel(), smallest.toarray().ravel()
-    exponents = _exponents(np.maximum(np.abs(largest), np.abs(smallest)))
-    if not exponents.any():
-        return X, exponents
-    values = X.data if is_sparse(X) else X
-    require_memory(
-        values.nbytes,
-        task=f"{owner}: a copy of X with columns in other units",
-        alternative="divide X by its largest value",
-    )
-    return in_column_units(X, exponents), exponents
-
-
-def far_exponents(largest: np.ndarray) -> np.ndarray:
-    """The exponents for columns whose squares overflow or vanish in float64; 0 for all others."""
-    with np.errstate(invalid="ignore"):
-        far = (largest > FAR) | ((largest > 0) & (largest < 1 / FAR))
-    return np.where(far, _exponents(largest), 0)
-
-
-def _exponents(largest: np.ndarray) -> np.ndarray:
-    return np.log2(units_for(largest.astype(np.float64))).astype(np.int64)
-
-
-def in_column_units(X: Any, exponents: np.ndarray) -> Any:
-    """X with each column times 2^e; sparse rows stay sparse."""
-    if not is_sparse(X):
-        return in_unit(X, exponents)
-    moved = X.copy()
-    moved.data = in_unit(X.data, exponents[X.indices])
-    return moved
 
 
 # Whether a target holds classes or numbers, for selectors that take both.

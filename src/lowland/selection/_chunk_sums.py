@@ -15,7 +15,7 @@ from lowland._base.memory import require_memory
 from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.targets import Labels, check_labels, check_numbers, join_classes
-from lowland._base.validation import is_sparse
+from lowland._base.validation import check_size, is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.class_moments import (
     ClassColumns,
@@ -23,10 +23,9 @@ from lowland._engines.linalg.class_moments import (
     labeled_columns,
     merge_labeled,
 )
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.moments import ColumnSums, column_sums, merge_columns
 from lowland._engines.linalg.products import row_blocks
-from lowland.selection._base import far_exponents, holds_numbers, in_column_units, require_two
+from lowland.selection._base import holds_numbers, require_two
 
 
 class ByColumn:
@@ -79,7 +78,6 @@ class WithNumbers:
     def of(X: Any, y: Any, owner: str) -> CrossSums:
         numbers = check_numbers(y, X.shape[0], owner=owner)[:, None]
         target, columns = column_sums(numbers), column_sums(X)
-        check_magnitude(float(target.largest.max()), owner, "value", "y")
         rows = X.astype(np.float64, copy=False)
         away = numbers - target.mean
         if is_sparse(X):  # sum_i x_i (y_i - t): the means of both cancel
@@ -100,41 +98,30 @@ class WithNumbers:
 
 
 class Summed:
-    """The sums of one block, whose columns are multiplied by 2^exponent first."""
+    """The sums of one block."""
 
-    def __init__(self, method: Any, exponents: np.ndarray | None) -> None:
-        self.method, self.exponents = method, exponents
+    def __init__(self, method: Any) -> None:
+        self.method = method
 
     def __call__(self, block: Block) -> Any:
-        X = block.X
-        self.method._check_block(X)
-        if self.exponents is not None:
-            X = in_column_units(X, self.exponents)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.method._chunk_kind(block.y).of(X, block.y, type(self.method).__name__)
+        self.method._check_block(block.X)
+        return self.method._chunk_kind(block.y).of(block.X, block.y, type(self.method).__name__)
 
     def merged(self, a: Any, b: Any) -> Any:
         if type(a) is not type(b):
             raise DataError("the labels are text in some rows and numbers in others; use one kind.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            return KINDS[type(a)].merged(a, b, type(self.method).__name__)
+        return KINDS[type(a)].merged(a, b, type(self.method).__name__)
 
 
 KINDS: dict[type, Any] = {ColumnSums: ByColumn, LabeledColumns: ByClass, CrossSums: WithNumbers}
 
 
-def sums_of_chunks(rows: Rows, method: Any, run: Any) -> tuple[Any, np.ndarray]:
-    """Sums of a table in which no square overflows, and the exponents of the columns' units.
-
-    One pass; a second one if columns have extreme values.
-    """
-    work = Summed(method, None)
+def sums_of_chunks(rows: Rows, method: Any, run: Any) -> Any:
+    """Sums of a table, in one pass."""
+    work = Summed(method)
     sums = rows.total(work, work.merged, run.monitor, "columns")
-    e = far_exponents(np.maximum(np.abs(sums.low), np.abs(sums.high)))
-    if e.any():
-        work = Summed(method, e)
-        sums = rows.total(work, work.merged, run.monitor, "columns")
-    return sums, e
+    check_size(float(np.maximum(np.abs(sums.low), np.abs(sums.high)).max()))
+    return sums
 
 
 # Counts of states of all pairs of columns of a table in chunks, for mRMR: three passes.
@@ -193,7 +180,7 @@ def state_counts(rows: Rows, cut: float, kind: str, run: FitContext) -> StateCou
     first_target = float(start.y[0]) if holds_numbers(start.y) else 0.0
     block_facts = BlockFacts(first, first_target, kind)
     facts = rows.total(block_facts, block_facts.merged, run.monitor, "means")
-    check_magnitude(float(np.maximum(-facts.low, facts.high).max()), "MRMR", "value")
+    check_size(float(np.maximum(-facts.low, facts.high).max()))
     classes = _classes(facts, kind, n)
     require_memory(
         8 * 3 * STATES * p * (STATES if classes is None else len(classes)),

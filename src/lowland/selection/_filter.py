@@ -11,10 +11,9 @@ from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.params import param
 from lowland._base.rows.table import Rows
-from lowland._base.units import largest_value, restored
 from lowland._base.validation import is_sparse
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland.selection._base import Selector, moderate_columns, read_target
+from lowland.selection._base import Selector, read_target
 from lowland.selection._chunk_sums import sums_of_chunks
 
 
@@ -49,8 +48,6 @@ class Filter(Selector):
     target_kind: ClassVar[str | None] = None  # "classes", "numbers", "auto", or None: no target
     lower_is_better: ClassVar[bool] = False
     constant_score: ClassVar[float] = 0.0
-    # A column times c has c^score_power times the score. None: the score sees all columns at once.
-    score_power: ClassVar[int | None] = 0
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         """The score of each column; values of constant columns are ignored."""
@@ -59,7 +56,10 @@ class Filter(Selector):
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         n, p = X.shape
         wanted, target = self._number_wanted(p), self._read_target(y, n)
-        self._rank(self._scores_in_unit(X, target, run), constant_columns(X), wanted, run)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = np.array(self._score(X, target, run), dtype=np.float64)
+        scores[np.isnan(scores)] = self.constant_score
+        self._rank(scores, constant_columns(X), wanted, run)
 
     def _rank(
         self, scores: np.ndarray, constant: np.ndarray, wanted: int | None, run: FitContext
@@ -86,31 +86,15 @@ class Filter(Selector):
         raise NotImplementedError
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
-        (n, p), owner = rows.shape, type(self).__name__
+        n, p = rows.shape
         wanted = self._number_wanted(p)
-        sums, e = sums_of_chunks(rows, self, run)
+        sums = sums_of_chunks(rows, self, run)
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = self._score_sums(sums, n)
         scores = np.where(np.isnan(scores), self.constant_score, scores)
-        if self.score_power:
-            greatest = float(np.ldexp(np.maximum(-sums.low, sums.high), -e).max())
-            scores = restored(
-                scores, -self.score_power * e, "the score of a column", greatest, owner
-            )
         self._rank(scores, sums.low == sums.high, wanted, run)
 
-    # --- units and targets ------------------------------------------------------------------
-
-    def _scores_in_unit(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
-        """Scores of columns, computed in units in which their squares do not overflow."""
-        owner, power = type(self).__name__, self.score_power
-        moderate, e = (X, np.zeros(1, int)) if power is None else moderate_columns(X, owner)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores = np.array(self._score(moderate, target, run), dtype=np.float64)
-        scores[np.isnan(scores)] = self.constant_score
-        if not power:
-            return scores
-        return restored(scores, -power * e, "the score of a column", largest_value(X), owner)
+    # --- targets ----------------------------------------------------------------------------
 
     def _read_target(self, y: Any, n: int) -> Any:
         """y as ``_score`` takes it, by the parameter ``target`` if the method has one."""

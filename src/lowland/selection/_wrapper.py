@@ -16,7 +16,7 @@ from lowland._base.params import fitted, param
 from lowland._base.targets import Labels
 from lowland._base.threads import limit_blas
 from lowland._base.validation import is_sparse
-from lowland.selection._base import Selector, holds_classes, moderate_columns, read_target
+from lowland.selection._base import Selector, holds_classes, read_target
 from lowland.selection._filter import constant_columns
 
 
@@ -107,7 +107,7 @@ class Wrapper(Selector):
             classes = holds_classes(y) if model is None else is_classifier(model)
         target = read_target(y, X.shape[0], "classes" if classes else "numbers", owner=owner)
         if model is None:  # its columns are standardized, so that units do not matter
-            model, X = default_model(classes, is_sparse(X)), moderate_columns(X, owner)[0]
+            model = default_model(classes, is_sparse(X))
         values = target.classes[target.codes] if isinstance(target, Labels) else target
         if isinstance(target, Labels) and self.estimator is None and self.scoring is None:
             values = target.codes  # scikit-learn does not take labels of every type

@@ -50,7 +50,6 @@ class ChiSquare(Filter):
     needs_target = True
     target_kind = "classes"
 
-    score_power = 1
     fits_rows = True
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:

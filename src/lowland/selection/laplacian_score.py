@@ -9,7 +9,6 @@ import numpy as np
 from lowland._base.constraints import Integer, Null, Real
 from lowland._base.context import FitContext
 from lowland._base.params import param
-from lowland._base.units import unit_powers
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.graphs.weights import root_mean_square, symmetrize, weighted_graph
 from lowland._engines.linalg.products import row_blocks, rows_within
@@ -57,16 +56,12 @@ class LaplacianScore(Filter):
     """
 
     n_neighbors: int = param(Integer(1), default=5)
-    bandwidth: float | None = param(Real(0) | Null(), default=None, unit="d^2")
+    bandwidth: float | None = param(Real(0) | Null(), default=None)
 
     reference = "He, Cai & Niyogi (2005)"
     accepts_sparse = False
     lower_is_better = True
     constant_score = 2.0
-    score_power = None  # the neighbors depend on all columns
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         k = min(int(self.n_neighbors), X.shape[0] - 1)

@@ -14,7 +14,7 @@ from lowland._base.errors import DataError, ParameterError
 from lowland._base.params import fitted, param
 from lowland._base.rows.table import Rows
 from lowland._base.targets import Labels
-from lowland.selection._base import Selector, moderate_columns, read_target
+from lowland.selection._base import Selector, read_target
 from lowland.selection._chunk_sums import state_counts
 from lowland.selection._filter import constant_columns
 from lowland.selection._information import of_counts
@@ -78,7 +78,7 @@ class MRMR(Selector):
         n, p = X.shape
         wanted = self._number_wanted(p) or max(1, p // 2)
         target = read_target(y, n, self.target, owner="MRMR")
-        states = self._states(moderate_columns(X, "MRMR")[0])
+        states = self._states(X)
         is_class = isinstance(target, Labels)
         classes = target.codes if is_class else three_states(target[:, None], self.cut or 1.0)[:, 0]
         relevance = information_with(classes, states)

@@ -13,8 +13,7 @@ from lowland._base.memory import require_memory
 from lowland._base.params import fitted, param
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
-from lowland._base.units import beyond, exponent_for, largest, unit_powers
-from lowland._base.validation import all_finite, check_matrix
+from lowland._base.validation import all_finite, beyond, check_matrix
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import Moments, moments
@@ -83,13 +82,10 @@ class PrincipalVariables(Selector):
 
     explained_variance_ratio_: np.ndarray = fitted("n_selected")
     reconstruction_: np.ndarray = fitted("n_selected", "n_features")
-    mean_: np.ndarray = fitted("n_features", unit="x")
+    mean_: np.ndarray = fitted("n_features")
 
     reference = "McCabe (1984); Jolliffe (1972)"
     fits_rows = True
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         p = X.shape[1]
@@ -104,9 +100,7 @@ class PrincipalVariables(Selector):
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         wanted = self._number_wanted(rows.shape[1])
         sums = moments_of_chunks(rows, "PrincipalVariables", run.threads, run.monitor)
-        # squares of covariances are summed: in a unit in which the largest variance is about 1
-        e = exponent_for(float(np.sqrt(np.diag(sums.scatter).max() / sums.n_rows)))
-        self._choose(sums._replace(scatter=np.ldexp(sums.scatter, 2 * e)), wanted, run)
+        self._choose(sums, wanted, run)
 
     def _choose(self, sums: Moments, wanted: int | None, run: FitContext) -> None:
         """Set the fitted attributes from the covariances."""
@@ -163,7 +157,7 @@ class PrincipalVariables(Selector):
             back = (back + self.mean_).astype(dense.dtype, copy=False)
         back[:, self.support_] = dense
         if not all_finite(back):
-            raise beyond("PrincipalVariables", largest(dense), "a column", back.dtype)
+            raise beyond("PrincipalVariables", dense, "a column", back.dtype)
         return back
 
 

@@ -43,7 +43,6 @@ class VarianceScore(Filter):
 
     reference = "Guyon & Elisseeff (2003)"
 
-    score_power = 2
     fits_rows = True
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:

@@ -12,7 +12,6 @@ import numpy as np
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
-from lowland._base.units import exponent_for, in_unit, largest_value
 from lowland._base.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import rank_cutoff
@@ -70,16 +69,13 @@ def component_scores(X: Any, threads: int = 1, most: int = MOST_COMPONENTS) -> n
         raise ParameterError(
             f"most={shown(most)} is not allowed; give a number of components >= 1."
         )
-    e = exponent_for(largest_value(X))  # squares of extreme values would overflow
-    rows = in_unit(X, e)
     # A fixed start: the scores are a property of the rows.
     rng = np.random.default_rng(0)
     with limit_blas(1):  # before anything is computed: the bytes must not depend on its threads
-        found = leading_axes(rows, min(n - 1, p, most), threads, rng, Monitor())
+        found = leading_axes(X, min(n - 1, p, most), threads, rng, Monitor())
     cutoff = rank_cutoff(min(n, p), X.dtype) * max(float(found.variances[0]), 0.0)
     kept = max(1, int((found.variances > cutoff).sum()))
-    scores = products.times(rows, found.mean, found.axes[:kept].T, threads)
-    return in_unit(scores, -e)
+    return products.times(X, found.mean, found.axes[:kept].T, threads)
 
 
 def null_rows(X: Any, rng: np.random.Generator, threads: int = 1) -> np.ndarray:
@@ -109,15 +105,13 @@ def without_structure(scores: np.ndarray, rng: np.random.Generator) -> np.ndarra
     ``scores`` are uncorrelated columns of mean 0, s their deviations. A single column has no
     directions to draw; it becomes a Gaussian one.
     """
-    e = exponent_for(largest_value(scores))
-    scores = in_unit(scores, e)
     deviation = scores.std(axis=0, dtype=np.float64)
     scale = np.where(deviation > 0, deviation, 1.0)
     Z = rng.standard_normal(scores.shape)
     if scores.shape[1] > 1:
         lengths = np.linalg.norm(scores / scale, axis=1)
         Z *= (rng.permutation(lengths) / np.linalg.norm(Z, axis=1))[:, None]
-    return in_unit((Z * deviation).astype(scores.dtype), -e)
+    return (Z * deviation).astype(scores.dtype)
 
 
 MakeMap = Callable[..., Any]  # rows and a seed, or these and a RefitPart -> coordinates

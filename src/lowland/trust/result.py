@@ -9,7 +9,6 @@ import numpy as np
 
 from lowland._base.errors import count
 from lowland._base.html import SHOWN_ROWS, html_table
-from lowland._engines.linalg.magnitude import near_one
 from lowland.metrics.gaps import Gap
 from lowland.metrics.hills import IslandStability
 from lowland.metrics.home import KINDS, PointHome
@@ -140,7 +139,7 @@ class Trust:
         """Rows of the misplaced points, the farthest from home first, at most ``most``."""
         points = self.points
         rows = np.flatnonzero(points.kind == KINDS.index("misplaced"))
-        away = np.linalg.norm(near_one(self.coordinates[rows] - points.home[rows]), axis=1)
+        away = np.linalg.norm(self.coordinates[rows] - points.home[rows], axis=1)
         return rows[np.argsort(-away, kind="stable")][:most]
 
     def to_frame(self) -> pl.DataFrame:

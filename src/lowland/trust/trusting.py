@@ -15,7 +15,6 @@ from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
 from lowland._base.validation import check_matrix, is_sparse
 from lowland._engines.distances.metrics import from_products
-from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics import Comparison, gap_test, inner_gaps, silhouette
 from lowland.metrics._cloud import Cloud, linked_pairs, neighboring_pairs
@@ -146,8 +145,7 @@ def _radii(near: Neighborhoods) -> float:
 
 
 def _distances(points: np.ndarray) -> np.ndarray:
-    """Distances of all pairs, in a unit in which squares do not overflow."""
-    points = near_one(points)
+    """Distances of all pairs."""
     one, other = np.triu_indices(len(points), 1)
     return np.linalg.norm(points[one] - points[other], axis=1)
 

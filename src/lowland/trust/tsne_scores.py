@@ -17,7 +17,6 @@ from lowland._base.context import FitContext, generator
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.threads import resolve_n_jobs
-from lowland._base.units import exponent_for, in_unit, largest_value
 from lowland._base.validation import is_sparse
 from lowland._engines.embedding.affinity import (
     JointAffinities,
@@ -297,8 +296,7 @@ def _smallest(H: np.ndarray) -> np.ndarray:
 def _moves(model: Any, length: float, run: FitContext) -> list[np.ndarray]:
     """The changes of a row: along each principal axis, forth and back."""
     X = model.fitted_rows_
-    (n, p), e = X.shape, exponent_for(largest_value(X))
-    X = in_unit(X, e)  # squares of extreme values would overflow
+    n, p = X.shape
     graph = neighbor_graph(
         X,
         min(NEIGHBORS, n - 1),
@@ -313,7 +311,7 @@ def _moves(model: Any, length: float, run: FitContext) -> list[np.ndarray]:
     for axis, score in zip(found.axes, scores.T, strict=True):
         apart = score[graph.indices] - score[:, None]
         step = length * float(np.sqrt((apart**2).mean()))
-        steps += [in_unit(step * axis, -e), in_unit(-step * axis, -e)]
+        steps += [step * axis, -step * axis]
     return steps
 
 

@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from lowland._engines.distances.dissimilarities import given_dissimilarities
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland.errors import DataError
 from lowland.methods.mds.mds import checked_weights
 from support.cases import each
@@ -89,17 +88,6 @@ def test_rounding_does_not_make_distances_unequal():
         checked = given(rounded)
         np.testing.assert_array_equal(checked, checked.T)
         np.testing.assert_allclose(checked, D, atol=1.1e-5)
-
-
-@pytest.mark.parametrize("largest", [1e200, np.inf, 1e-200])
-def test_distances_without_squares_are_refused(largest):
-    with pytest.raises(DataError, match=r"Method: the largest distance of X is .* divide X by"):
-        check_magnitude(largest, "Method")
-
-
-def test_moderate_distances_and_none_at_all_are_fine():
-    for largest in (0.0, 1e-100, 1.0, 1e100):
-        check_magnitude(largest, "Method")
 
 
 @each("kind", [np.asarray, sparse.csr_array, sparse.coo_matrix])

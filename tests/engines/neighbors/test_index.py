@@ -210,18 +210,6 @@ def test_rows_are_prepared_once_for_queries_of_any_type(method, made, monkeypatc
     assert builds.made == made
 
 
-def test_an_extreme_query_costs_later_ones_nothing(monkeypatch):
-    X, Q = tables("sheets")
-    builds, index = Builds(monkeypatch), cells(X, 5)
-    expected = index.query(Q, 1, Monitor())
-    for _ in range(3):
-        for factor in (1e160, 1e250):
-            index.query(Q[:1] * factor, 1, Monitor())
-        again = index.query(Q, 1, Monitor())
-        assert again.indices.tobytes() == expected.indices.tobytes()
-    assert len(builds.made) == 1 + 2 * 3  # and each other unit is prepared when it is asked for
-
-
 def test_an_index_counts_the_memory_beside_its_rows():
     X, Q = tables("sheets", dtype=np.float32)
     index = cells(X, 5)

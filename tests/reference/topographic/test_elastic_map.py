@@ -341,7 +341,7 @@ def test_few_equal_and_collinear_rows_have_a_map(kind):
         assert Y.dtype == dtype
         assert np.isfinite(Y).all()
         assert np.isfinite(model.inverse_transform(Y)).all()
-        assert model.inverse_transform([[1e300] * q, [-1e300] * q]).shape == (2, 3)
+        assert model.inverse_transform([[1e70] * q, [-1e70] * q]).shape == (2, 3)
 
 
 def test_an_axis_without_variance_has_one_node():

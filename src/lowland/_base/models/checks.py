@@ -164,17 +164,14 @@ class Permutation(Check):
 
 # The fitted state of a model file, checked against what the method declares.
 
-LARGEST_EXPONENT = 1100  # of two; the largest float64 is below 2^1024
 # What the base class itself leaves behind; names of columns only if the data had them.
 REQUIRED = {"n_features_in_": Fitted(None, int, meaning=(count(1),))}
 POSSIBLE = {
     "feature_names_in_": Fitted(("n_features",), str),
     # of metric="gower"
     "column_ranges_": Fitted(("n_features",), float, meaning=(above(0),)),
-    # of the unit that extreme data were fitted in
-    "unit_exponent_": Fitted(
-        None, int, meaning=(Interval(-LARGEST_EXPONENT, LARGEST_EXPONENT, what="an exponent"),)
-    ),
+    # of data whose fourth powers float32 cannot hold
+    "needs_float64_": Fitted(None, bool),
 }
 # What fits leave behind. Kernels are compiled for these types and no others.
 SCALARS: dict[type, tuple[type, ...]] = {

@@ -431,6 +431,18 @@ def _check_links(steps: list[Any]) -> None:
             raise ModelFileError(f"the steps of its chain do not fit: {names} takes {taken}.")
 
 
+def _renew(state: dict[str, Any]) -> None:
+    """Take over what files of earlier versions say of extreme tables, fitted times 2^exponent.
+
+    A model of one table is in the unit of its table; that of several tables is in other units.
+    """
+    if state.pop("unit_exponent_", None) is not None:  # models of other tables have none
+        state["needs_float64_"] = True
+    exponents = state.pop("unit_exponents_", np.zeros(1, np.int64))
+    if not isinstance(exponents, np.ndarray) or exponents.dtype.kind != "i" or exponents.any():
+        raise ModelFileError("was fitted to tables of extreme values by an earlier version")
+
+
 def _restored(class_name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
     """The estimator, once everything about it has been checked."""
     cls = registry.get_any(class_name)
@@ -446,6 +458,7 @@ def _restored(class_name: str, params: dict[str, Any], state: dict[str, Any]) ->
         raise ModelFileError(f"{class_name} has a malformed parameter ({error}).") from error
     state = {name: in_own_order(value) for name, value in state.items()}
     try:
+        _renew(state)
         check_state(state, estimator)
     except ModelFileError as error:
         raise ModelFileError(f"{class_name} {error}; fit the model again and save it.") from None

@@ -74,6 +74,7 @@ class Checked:
             "accept_sparse": accept_sparse,
             "finite": finite,
             "allow_nan": allow_nan,
+            "part": True,
         }
 
     def __call__(self, X: Any) -> Any:

@@ -14,7 +14,7 @@ import scipy.sparse
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
-from lowland._base.validation import as_array, check_matrix, is_sparse
+from lowland._base.validation import as_array, check_matrix, check_size, is_sparse, largest_value
 from lowland._engines.distances.distance_rows import DenseRows, blocks_of, distance_rows
 from lowland._engines.distances.function_metric import check_symmetric
 from lowland._engines.linalg.products import row_blocks
@@ -33,6 +33,7 @@ def given_dissimilarities(X: Any, *, owner: str, allow_missing: bool) -> Any:
         X = _square(X, owner)
     D = check_matrix(X, owner=owner, min_rows=2, finite=False)
     _check_square(D, owner)
+    check_size(largest_value(D))
     if _flawless(D):
         return D
     _check_values(D, owner, allow_missing)
@@ -138,6 +139,7 @@ def _given_sparse(X: Any, owner: str, allow_missing: bool) -> Any:
     """The upper triangle, as CSR, of entries stored in either triangle; NaN is unknown."""
     _check_square(X, owner)
     X = check_matrix(X, owner=owner, accept_sparse=True, min_rows=2, finite=False)
+    check_size(largest_value(X))
     _check_values(X, owner, allow_missing)
     n, coo = X.shape[0], X.tocoo()
     lower, upper = np.minimum(coo.row, coo.col), np.maximum(coo.row, coo.col)
@@ -210,6 +212,7 @@ def check_new_distances(X: Any, n: int, *, owner: str, allow_missing: bool) -> n
             f"X has {D.shape[1]} features, but {owner} is expecting {n} features as input: the "
             "distances to the fitted rows."
         )
+    check_size(largest_value(D), part=True)
     _check_values(D, owner, allow_missing)
     if np.isnan(D).all(axis=1).any():
         row = int(np.argmax(np.isnan(D).all(axis=1)))

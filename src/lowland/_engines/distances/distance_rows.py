@@ -18,7 +18,6 @@ import numpy as np
 from lowland import _native
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
-from lowland._base.units import largest
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.distances.metrics import (
@@ -34,7 +33,6 @@ from lowland._engines.distances.metrics import (
     tree_exponent,
     unit_power,
 )
-from lowland._engines.linalg.magnitude import near_one, scaled, unit_for, units_for
 from lowland._engines.linalg.products import row_blocks
 
 # Lengths and directions of sparse rows.
@@ -49,7 +47,6 @@ def unit_rows(X: Any) -> Any:
     """Rows of length 1; rows of zeros stay as they are."""
     import scipy.sparse
 
-    X = near_one(X)
     length = np.sqrt(row_squares(X))
     return (scipy.sparse.diags(1.0 / np.where(length > 0, length, 1.0)) @ X).tocsr()
 
@@ -80,43 +77,7 @@ def check_distances(D: Any, argument: str, *, square: bool) -> None:
         )
 
 
-# Rows as the distance kernels take them: directions for cosine, and units that do not overflow.
-#
-# Squares of extreme values overflow or vanish. Such rows are multiplied by a power of two, their
-# unit, which changes no digit, and the distances are divided by the same power of it.
-
-
-def metric_unit(greatest: float, metric: Any) -> float:
-    """The unit for rows whose largest value is ``greatest``; 1 unless that is extreme."""
-    return 1.0 if unit_power(metric) is None else unit_for(greatest)
-
-
-def metric_units(greatest: np.ndarray, metric: Any) -> np.ndarray:
-    """:func:`metric_unit` of each of several values."""
-    return np.ones(len(greatest)) if unit_power(metric) is None else units_for(greatest)
-
-
-def in_units(distances: np.ndarray, unit: float, metric: Any) -> np.ndarray:
-    """Distances of the given rows, from the distances of rows in a unit."""
-    return in_type(distances, unit, metric, np.float64)
-
-
-def in_type(distances: np.ndarray, unit: float, metric: Any, dtype: Any) -> np.ndarray:
-    """:func:`in_units` in the type of the rows; refused if it cannot hold a distance."""
-    with np.errstate(over="ignore", under="ignore"):
-        found = distances
-        for _ in range(unit_power(metric) or 0 if unit != 1.0 else 0):
-            found = found / unit
-        found = found.astype(dtype, copy=False)
-    if unit != 1.0:
-        lost = (np.isinf(found) & np.isfinite(distances)) | ((found == 0) & (distances > 0))
-        if lost.any():
-            raise DataError(
-                f"X: with metric={metric!r} a distance of two rows is {distances[lost][0]:g} in "
-                f"units of {1 / unit:g}, which is beyond what {np.dtype(dtype)} can hold; divide X "
-                f"by {1 / unit:.0e}."
-            )
-    return found
+# Rows as the distance kernels take them: directions for cosine.
 
 
 def rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -266,7 +227,7 @@ class DenseRows:
     Attributes
     ----------
     rows : ndarray
-        The rows, or their directions, in a unit in which squares do not overflow.
+        The rows, or their directions.
     empty : ndarray of bool or None
         Rows without direction, at distance 1 from all others (cosine and correlation).
     """
@@ -276,9 +237,7 @@ class DenseRows:
     ) -> None:
         self.n, self.X, self.metric, self.threads = len(X), X, metric, threads
         self.packed_bytes = packed_bytes
-        rows, empty = rows_of(X, metric, "X")
-        self.unit = metric_unit(largest(rows), metric)
-        self.rows = scaled(rows, self.unit)
+        self.rows, empty = rows_of(X, metric, "X")
         self.empty = empty if empty is not None and empty.any() else None
         self._panels: np.ndarray | None = None
 
@@ -292,7 +251,7 @@ class DenseRows:
             D /= 2
             if self.empty is not None:
                 D[self.empty[rows, None] != self.empty[None, since:]] = 1.0
-        return in_units(D, self.unit, self.metric)
+        return D
 
     def _to_packed(self, rows: np.ndarray, since: int) -> np.ndarray:
         whole = since // self.panels.shape[2]  # panels to leave out
@@ -344,8 +303,7 @@ class SparseRows:
 
     def __init__(self, X: Any, metric: str) -> None:
         self.n, self.given, self.metric = X.shape[0], X, metric
-        self.unit = metric_unit(largest(X.data), metric)
-        X = scaled(X.astype(np.float64).tocsr(), self.unit)
+        X = X.astype(np.float64).tocsr()
         self.X = unit_rows(X) if metric == "cosine" else X
         self.squares = row_squares(self.X)
         self.transposed = self.X.T.tocsc()
@@ -354,7 +312,7 @@ class SparseRows:
         return SparseRows(self.given[rows], self.metric)
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
-        return in_units(np.ascontiguousarray(self._to_all(rows)[:, since:]), self.unit, self.metric)
+        return np.ascontiguousarray(self._to_all(rows)[:, since:])
 
     def _to_all(self, rows: np.ndarray) -> np.ndarray:
         chosen = self.X[rows]
@@ -393,11 +351,10 @@ class OtherRows:
     def __init__(self, X: np.ndarray, metric: Any, params: dict[str, Any] | None) -> None:
         rows_of(X, metric, "X")  # refuses what the metric cannot take
         self.n, self.X, self.metric, self.params = len(X), X, metric, params
-        self.unit = metric_unit(largest(X), metric)
-        self.source = DistanceTiles(scaled(X, self.unit), metric, params)
+        self.source = DistanceTiles(X, metric, params)
 
     def subset(self, rows: np.ndarray) -> OtherRows:
         return OtherRows(self.X[rows], self.metric, self.params)
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
-        return in_units(self.source.tile(rows, slice(since, None)), self.unit, self.metric)
+        return self.source.tile(rows, slice(since, None))

@@ -21,6 +21,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._base.monitor import Monitor
+from lowland._base.validation import is_usual, largest
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import moments
@@ -32,6 +33,12 @@ LEADING = 96
 FILTER_COLUMNS = LEADING + 1  # coordinates of wider tables, with the length that is left over
 TURNED_COLUMNS = 16  # fewer columns are not rotated: a rotation would gain nothing
 LEAD_SHARE = 0.75  # share of the variance in the coordinates that are compared first
+
+
+def filter_scale(X: np.ndarray) -> float:
+    """A power of two that brings rows of unusual size to where float32 holds their squares."""
+    greatest = largest(X)
+    return 1.0 if is_usual(greatest) else float(2.0 ** -np.round(np.log2(greatest)))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from lowland._base.errors import ParameterError
+from lowland._base.validation import LEAST, MOST
 from lowland._engines.linalg.products import row_blocks
 
 CALLS = 1 << 12  # pairs between two looks at the monitor: a call takes some microseconds or more
@@ -83,7 +84,7 @@ def _distances(values: list[Any], a: np.ndarray, B: np.ndarray, metric: Callable
             if number_of(value) is None:
                 raise _refused(value, a, b, metric)
     found = np.array([number_of(value) for value in values])
-    bad = ~(np.isfinite(found) & (found >= 0))
+    bad = ~((found == 0) | ((found >= LEAST) & (found <= MOST)))
     if bad.any():
         first = int(bad.argmax())
         raise _refused(values[first], a, B[first], metric)
@@ -110,8 +111,8 @@ def _refused(value: Any, a: np.ndarray, b: np.ndarray, metric: Callable) -> Para
     shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
     error = ParameterError(
         f"metric: the function {_name(metric)} gave {shown} for the rows {_row(a)} and {_row(b)} "
-        "(the attribute 'rows' of this error holds both); a distance must be one finite number "
-        ">= 0."
+        "(the attribute 'rows' of this error holds both); a distance must be one number, "
+        f"0 or between {LEAST:g} and {MOST:g}."
     )
     error.rows = (a.copy(), b.copy())  # type: ignore[attr-defined]
     return error

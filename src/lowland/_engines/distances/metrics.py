@@ -12,7 +12,7 @@ import numpy as np
 
 from lowland._base.constraints import Mapping, Null, Real
 from lowland._base.errors import DataError, ParameterError, shown, unknown_name
-from lowland._base.validation import is_sparse
+from lowland._base.validation import is_sparse, largest
 from lowland._engines.distances.function_metric import CALLS, check_arguments, function_distances
 
 # Up to so many columns a KD tree is faster than all distances of scipy's cdist. Measured with 6 000
@@ -104,10 +104,16 @@ def unit_power(metric: Any) -> int | None:
     return _BY_NAME[metric].unit_power if isinstance(metric, str) else None
 
 
+HIGHEST_POWER = 4  # of the checked values of a table, which is a number
+
+
 def tree_exponent(metric: Any, params: dict[str, Any] | None = None) -> float | None:
     """The exponent that a KD tree searches with; None if a tree does not know the metric."""
     exponent = _BY_NAME[metric].tree if isinstance(metric, str) else None
-    return exponent if exponent is None else float((params or {}).get("p", exponent))
+    if exponent is None:
+        return None
+    p = float((params or {}).get("p", exponent))
+    return None if HIGHEST_POWER < p < np.inf else p
 
 
 def check_metric(X: Any, metric: Any, params: dict[str, Any] | None) -> None:
@@ -173,8 +179,12 @@ def pair_distances(
     entry = _BY_NAME[metric]
     kind = bool if entry.values == "boolean" else np.float64
     A, B = A.astype(kind, copy=False), B.astype(kind, copy=False)
+    unit = 1.0
+    if metric == "minkowski" and (params or {}).get("p", 0) > HIGHEST_POWER:
+        unit = 2.0 ** round(np.log2(max(largest(A), largest(B)) or 1.0))
+        A, B = A / unit, B / unit
     with np.errstate(over="ignore", invalid="ignore"):
-        D = cdist(A, B, entry.scipy, **(params or {}))
+        D = unit * cdist(A, B, entry.scipy, **(params or {}))
     if metric == "braycurtis":
         D[np.isnan(D)] = 0.0  # 0 / 0: two rows of zeros are equal
     if not np.isfinite(D.max(initial=0.0)):  # which is NaN if any is

@@ -13,7 +13,7 @@ import numpy as np
 from lowland import _native
 from lowland._base.monitor import Monitor
 from lowland._engines.distances.distance_rows import DenseRows, DistanceRows, blocks_of
-from lowland._engines.distances.filter_space import FilterSpace, PackedPoints
+from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, filter_scale
 from lowland._engines.distances.metrics import pair_distances
 from lowland._engines.linalg.products import row_blocks
 
@@ -77,7 +77,8 @@ def _counted(
     threads: int,
     monitor: Monitor,
 ) -> np.ndarray:
-    X = source.rows
+    scale = filter_scale(source.rows)  # ranks do not depend on it
+    X = source.rows if scale == 1.0 else source.rows * scale
     # All coordinates: a lower bound of the distance would not prove that a row is nearer.
     F = FilterSpace.of(X, threads, full=True).coordinates(X, threads)
     points = PackedPoints.of(F, np.arange(len(X), dtype=np.int32), threads)
@@ -145,6 +146,9 @@ def nearer_in_block(
     ties = np.clip(partners - start, 0, len(X)).astype(np.int32)
     if metric != "euclidean":
         return _counted_in_tiles(X, queries, own, ties, heights, metric)
+    scale = min(filter_scale(X), filter_scale(queries))  # that of the larger values
+    if scale != 1.0:
+        X, queries, heights = X * scale, queries * scale, heights * scale**2
     # All coordinates: a lower bound of the distance would not prove that a row is nearer.
     space = FilterSpace.of(X, threads, full=True)
     points = PackedPoints.of(

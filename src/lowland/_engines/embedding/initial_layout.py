@@ -14,7 +14,6 @@ from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import largest_eigenpairs
-from lowland._engines.linalg.magnitude import near_one
 from lowland._engines.linalg.principal_axes import leading_axes
 
 ROUGH = 1e-2  # residual of eigenvectors
@@ -28,7 +27,6 @@ WIDEST = 1e9  # beyond it, distances of neighbors are lost in the rounding of fl
 
 def principal_layout(X: Any, d: int, run: FitContext) -> np.ndarray:
     """The first d principal components of dense or sparse rows."""
-    X = near_one(X)  # the scale of the data does not matter: the layout is rescaled
     n, p = X.shape
     q = min(d, n - 1, p)
     found = leading_axes(X, q, run.threads, run.rng, run.monitor)

@@ -26,7 +26,6 @@ from lowland._base.monitor import Monitor
 from lowland._base.traits import Estimate
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.weights import checked_graph, row_numbers
-from lowland._engines.linalg.magnitude import in_units_of
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import EqualRows
 
@@ -263,17 +262,12 @@ def _require(plan: _Plan, n_rows: int, threads: int) -> None:
 # Geodesic distances of new rows: they are linked with rows of the graph, and paths begin there.
 
 
-LONGEST_LINK = 1e140  # relative to the longest edge; sums of larger squares overflow
-
-
 def geodesics_of_new_rows(
     graph: scipy.sparse.csr_matrix,
     links: scipy.sparse.csr_matrix,
     unit: float,
     landmarks: np.ndarray,
     run: FitContext,
-    *,
-    owner: str,
 ) -> np.ndarray:
     """Distances of new rows to the landmarks, in float64 and in units of ``unit``, as the graph.
 
@@ -283,7 +277,7 @@ def geodesics_of_new_rows(
     m, n = links.shape
     starts = np.concatenate([graph.indptr, graph.indptr[-1] + links.indptr[1:]])
     ends = np.concatenate([graph.indices, links.indices])
-    new_lengths = in_units_of(unit, links.data, LONGEST_LINK, owner).astype(graph.dtype)
+    new_lengths = (links.data.astype(np.float64) / unit).astype(graph.dtype)
     lengths = np.concatenate([graph.data, new_lengths])
     D = shortest_paths(
         scipy.sparse.csr_matrix((lengths, ends, starts), shape=(n + m, n + m)),

@@ -24,7 +24,6 @@ from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError, unknown_name
 from lowland._engines.graphs.weights import checked_graph, row_numbers
 from lowland._engines.linalg.eigen import smallest_eigenpairs
-from lowland._engines.linalg.magnitude import in_units_of
 
 KINDS = ["unnormalized", "symmetric"]
 
@@ -132,13 +131,13 @@ def weighted_sum(weights: np.ndarray, indices: np.ndarray, places: np.ndarray) -
     return Z
 
 
-def heat_exponents(distances: np.ndarray, bandwidth: float, owner: str) -> np.ndarray:
+def heat_exponents(distances: np.ndarray, bandwidth: float) -> np.ndarray:
     """(min d^2 - d^2) / bandwidth of each new row: the exponents of its weights.
 
     Subtracting the smallest square changes no p. The nearest row gets the exponent 0, so that a
     new row far from all fitted rows has a weight that does not underflow.
     """
-    d = in_units_of(np.sqrt(bandwidth), distances, np.finfo(float).max / 2, owner)
+    d = distances.astype(np.float64) / np.sqrt(bandwidth)
     nearest = d.min(axis=1, keepdims=True)
     with np.errstate(over="ignore"):  # the exponent -infinity has the weight 0
         return -(d - nearest) * (d + nearest)

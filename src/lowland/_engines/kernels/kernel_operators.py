@@ -21,8 +21,7 @@ from lowland import _native
 from lowland._base.errors import DataError
 from lowland._base.memory import available_memory
 from lowland._base.traits import Estimate
-from lowland._base.units import largest
-from lowland._base.validation import is_sparse
+from lowland._base.validation import is_sparse, largest_value
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.kernels.kernel_values import between, diagonal_of, of_product
 from lowland._engines.linalg import products
@@ -130,7 +129,7 @@ class KernelMatrix:
             row = int(np.argmin(np.isfinite(out).all(axis=1)))
             raise DataError(
                 f"kernel: its values for new row {row} overflow; the "
-                f"largest value of X is {largest(Y.data if is_sparse(Y) else Y):g}."
+                f"largest value of X is {largest_value(Y):g}."
             )
         return out
 

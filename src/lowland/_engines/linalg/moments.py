@@ -16,9 +16,7 @@ import numpy as np
 from lowland import _native
 from lowland._base.monitor import Monitor
 from lowland._base.traits import Estimate
-from lowland._base.units import in_unit
 from lowland._base.validation import all_finite, canonical, is_sparse
-from lowland._engines.linalg.magnitude import column_exponents, safe_exponent
 from lowland._engines.linalg.products import (
     BLOCK_ROWS,
     contiguous_blocks,
@@ -48,30 +46,34 @@ def moments_cost(n: int, p: int) -> Estimate:
 def moments(X: Any, threads: int, monitor: Monitor) -> Moments:
     """Moments of the rows of X in one pass over it, without a centered copy.
 
-    Rows whose squares overflow or underflow in their type are summed again in another unit.
-    The scatter of float64 rows beyond 1e150 or so is infinite, or 0 below its inverse.
+    Rows of float32 whose squares overflow or vanish are summed again in float64.
     """
     if is_sparse(X):
         return _sparse_moments(X)
-    sums = _dense_moments(X, 0, threads, monitor)
-    if safe_exponent(float(np.diagonal(sums.scatter).max()) / sums.n_rows, X) == 0:
-        return sums
-    e = column_exponents(X)
-    n, mean, scatter = _dense_moments(X, e, threads, monitor)
-    return Moments(n, np.ldexp(mean, -e), np.ldexp(scatter, -e[:, None] - e))
+    sums = _dense_moments(X, threads, monitor)
+    if X.dtype == np.float32 and not float32_holds(np.diagonal(sums.scatter), sums.n_rows):
+        return _dense_moments(X.astype(np.float64), threads, monitor)
+    return sums
 
 
-def _dense_moments(X: np.ndarray, exponent: Any, threads: int, monitor: Monitor) -> Moments:
-    """Moments of the rows of 2^exponent X, one number or one for each column."""
+def largest_square(sums: Moments) -> float:
+    """The largest mean square of a column."""
+    return float((sums.mean**2 + np.diagonal(sums.scatter) / sums.n_rows).max())
+
+
+def float32_holds(squares: np.ndarray, n: int) -> bool:
+    """Whether sums of squares of n float32 rows neither overflowed nor vanished."""
+    return bool(2.0**-60 < float(squares.max()) / n < 2.0**90)
+
+
+def _dense_moments(X: np.ndarray, threads: int, monitor: Monitor) -> Moments:
     n, p = X.shape
-    shift = in_unit(pilot(X), exponent)
+    shift = pilot(X)
     sums, scatter = np.zeros(p), np.zeros((p, p))
     block_sums, block_scatter = np.empty(p), np.zeros((p, p)) if n > BLOCK_ROWS else scatter
     with monitor.phase("covariance", total=-(-n // BLOCK_ROWS)) as phase:
         for _, block in contiguous_blocks(X):
-            _native.scatter_matrix(
-                in_unit(block, exponent), shift, block_sums, block_scatter, threads
-            )
+            _native.scatter_matrix(block, shift, block_sums, block_scatter, threads)
             sums += block_sums
             if block_scatter is not scatter:
                 scatter += block_scatter

@@ -17,7 +17,6 @@ import numpy as np
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Estimate
-from lowland._base.units import in_unit
 from lowland._base.validation import is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import (
@@ -28,8 +27,13 @@ from lowland._engines.linalg.eigen import (
     largest_pairs_cost,
     operator_pairs_cost,
 )
-from lowland._engines.linalg.magnitude import safe_exponent
-from lowland._engines.linalg.moments import Moments, column_moments, moments, moments_cost
+from lowland._engines.linalg.moments import (
+    Moments,
+    column_moments,
+    float32_holds,
+    moments,
+    moments_cost,
+)
 from lowland._engines.linalg.products import gram_cost, times_cost
 
 # Of leading_axes: the most columns for the covariance, the most rows for the Gram matrix.
@@ -49,17 +53,6 @@ class PrincipalAxes(NamedTuple):
     @property
     def total_variance(self) -> float:
         return float(self.column_variances.sum())
-
-    @np.errstate(over="ignore")
-    def in_unit(self, exponent: int) -> PrincipalAxes:
-        """The principal axes of the rows times 2^exponent."""
-        times = 2 * exponent if self.scale is None else 0
-        return self._replace(
-            mean=np.ldexp(self.mean, exponent),
-            scale=None if self.scale is None else np.ldexp(self.scale, exponent),
-            variances=np.ldexp(self.variances, times),
-            column_variances=np.ldexp(self.column_variances, times),
-        )
 
 
 def column_scale(squares: np.ndarray, count: int) -> np.ndarray:
@@ -113,9 +106,8 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
     """Through the n x n inner products: if X X^T u = s^2 u then the axis is X^T u / s."""
     n, p = X.shape
     mean, squares = column_moments(X)
-    e = safe_exponent(float(squares.max()) / n, X)
-    if e != 0:
-        return by_gram(in_unit(X, e), n_axes, scaled, threads).in_unit(-e)
+    if X.dtype == np.float32 and not float32_holds(squares, n):
+        X = X.astype(np.float64)
     scale = column_scale(squares, n) if scaled else None
     if scale is not None:
         X = ((X - mean) / scale).astype(X.dtype)
@@ -143,10 +135,8 @@ def by_krylov(
     """Block Lanczos on the smaller of X^T X and X X^T, neither of which is formed."""
     n, p = X.shape
     mean, squares = column_moments(X)
-    e = safe_exponent(float(squares.max()) / n, X)
-    if e != 0:
-        moved = by_krylov(in_unit(X, e), n_axes, scaled, threads, rng, monitor, rough=rough)
-        return moved.in_unit(-e)
+    if X.dtype == np.float32 and not float32_holds(squares, n):
+        X = X.astype(np.float64)
     scale = column_scale(squares, n) if scaled else None
     weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
     transposed = X.T.tocsr().astype(np.float64, copy=False) if is_sparse(X) else None

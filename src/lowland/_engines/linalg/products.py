@@ -22,9 +22,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._base.traits import Estimate
-from lowland._base.units import largest
 from lowland._base.validation import is_sparse
-from lowland._engines.linalg.magnitude import unit_for
 
 # Blocks of rows: how many rows are processed at a time, and in which slices.
 #
@@ -90,11 +88,6 @@ def times_cost(n: int, p: int, q: int) -> Estimate:
 
 def times(X: Any, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
     """(X - 1 m^T) V in the type of X; each row is independent of the others."""
-    if X.dtype == np.float32 and V.dtype == np.float64:
-        unit = unit_for(largest(V))
-        if unit != 1.0:  # V might overflow float32
-            with np.errstate(over="ignore"):
-                return np.ldexp(times(X, mean, V * unit, threads), -round(np.log2(unit)))
     V = np.ascontiguousarray(V, dtype=X.dtype)
     out = np.empty((X.shape[0], V.shape[1]), dtype=X.dtype)
     shift = np.ascontiguousarray(mean, dtype=X.dtype)

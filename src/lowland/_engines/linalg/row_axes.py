@@ -7,7 +7,6 @@ once for the means and once for each product S V = sum_i (x_i - m) (x_i - m)^T V
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -16,14 +15,14 @@ from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
-from lowland._base.units import in_unit
+from lowland._base.validation import check_size
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs
-from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, safe_exponent, spread_of
 from lowland._engines.linalg.moments import (
     ColumnSums,
     Moments,
     column_sums,
+    largest_square,
     merge,
     merge_columns,
     moments,
@@ -43,15 +42,14 @@ def moments_of_chunks(rows: Rows, owner: str, threads: int, monitor: Monitor) ->
         task=f"{owner} with {p} x {p} covariances",
         alternative="drop columns first, for example with VarianceScore",
     )
-    work = functools.partial(_moments_of_block, owner=owner, threads=threads)
-    return rows.total(work, merge, monitor, "covariance")
-
-
-def _moments_of_block(block: Block, owner: str, threads: int) -> Moments:
-    sums = moments(block.X, threads, Monitor())
-    if not EXTREME**-2 < float(np.diagonal(sums.scatter).max()) < EXTREME**2:
-        check_magnitude(spread_of(block.X), owner, "difference in a column")
+    work = functools.partial(_moments_of_block, threads=threads)
+    sums = rows.total(work, merge, monitor, "covariance")
+    check_size(float(np.sqrt(largest_square(sums))))
     return sums
+
+
+def _moments_of_block(block: Block, threads: int) -> Moments:
+    return moments(block.X, threads, Monitor())
 
 
 def sums_of_columns(rows: Rows, monitor: Monitor) -> ColumnSums:
@@ -84,27 +82,6 @@ def by_krylov_in_chunks(
         task=f"{n_axes} axes of {p} columns",
         alternative="ask for fewer axes",
     )
-    ends = np.array([sums.low, sums.high], rows.dtype)
-    e = safe_exponent(float(sums.squares.max()) / n, ends)
-    if e != 0:
-        moved = rows.map(InUnit(e))
-        sums = sums_of_columns(moved, monitor)
-        found = _solved(moved, sums, n_axes, width, scaled, threads, rng, monitor)
-        return found.in_unit(-e)
-    return _solved(rows, sums, n_axes, width, scaled, threads, rng, monitor)
-
-
-def _solved(
-    rows: Rows,
-    sums: ColumnSums,
-    n_axes: int,
-    width: int,
-    scaled: bool,
-    threads: int,
-    rng: np.random.Generator,
-    monitor: Monitor,
-) -> PrincipalAxes:
-    n, p = rows.shape
     scale = column_scale(sums.squares, n) if scaled else None
     weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
 
@@ -136,13 +113,3 @@ class ScatterTimes:
         with limit_blas(1):
             Z = products.times(block.X, self.mean, self.V, self.threads)
             return products.transpose_times(block.X, self.mean, Z, self.threads)
-
-
-class InUnit:
-    """The step that multiplies rows by 2^exponent, of all columns or of each."""
-
-    def __init__(self, exponent: Any) -> None:
-        self.exponent = exponent
-
-    def __call__(self, X: Any) -> Any:
-        return in_unit(X, self.exponent)

@@ -6,21 +6,23 @@ One pass gives what a method must know of the whole table before it begins. Wher
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._base.columns import column_names, refuse_empty_columns
-from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.units import fit_chunks_in_unit, in_unit, largest_value
-from lowland._base.validation import all_finite, dense_if_small, is_sparse
+from lowland._base.validation import (
+    all_finite,
+    check_size,
+    dense_if_small,
+    is_sparse,
+    largest_value,
+)
 from lowland._engines.linalg.moments import Moments, column_moments, known_moments, merge, moments
 
 
@@ -48,7 +50,7 @@ def survey(
 ) -> Survey:
     """The survey of all rows; with ``scatter``, their p x p moments, O(n p^2).
 
-    Refuses a column without any value.
+    Refuses a column without any value, and values that are all too small.
     """
     p = rows.shape[1]
     if scatter:
@@ -58,34 +60,9 @@ def survey(
             alternative="map the rows by PCA of a sample first",
         )
     found: Survey = rows.total(Surveying(scatter, n_jobs), merged, monitor, "survey")
+    check_size(found.greatest)
     refuse_empty_columns(found.known == 0, column_names(rows))
     return found
-
-
-def fit_surveyed(
-    model: Any,
-    rows: Rows,
-    run: FitContext,
-    fit: Callable[[Any, Rows, Survey], None],
-    *,
-    scatter: bool,
-) -> None:
-    """``fit(model, rows, survey)``; rows of extreme values in a unit of about their size.
-
-    Then ``fit`` gets a copy of the model (``_base/units.py``), and rows and a survey in that unit.
-    """
-    shared: dict[str, Any] = {"scatter": scatter, "n_jobs": model.n_jobs, "monitor": run.monitor}
-    owner = type(model).__name__
-    found = survey(rows, owner, **shared)
-
-    def in_its_unit(other: Any, exponent: int) -> None:
-        if exponent == 0:
-            fit(other, rows, found)
-        else:
-            moved = rows.map(functools.partial(in_unit, exponent=exponent))
-            fit(other, moved, survey(moved, owner, **shared))
-
-    fit_chunks_in_unit(model, found.greatest, run, in_its_unit)
 
 
 def filled_moments(
@@ -112,8 +89,7 @@ class Surveying:
                 return Survey(n, known, *column_moments(X), greatest, None)
             sums = _moments_of(X, self.n_jobs)
             return Survey(n, known, sums.mean, np.diagonal(sums.scatter).copy(), greatest, sums)
-        with np.errstate(over="ignore"):  # a table of such values is fitted in another unit
-            return Survey(n, *known_moments(X), greatest, None)
+        return Survey(n, *known_moments(X), greatest, None)
 
 
 class Filling:
@@ -138,10 +114,9 @@ def merged(a: Survey, b: Survey) -> Survey:
     """The survey of both sets of rows."""
     known = a.known + b.known
     share = b.known / np.maximum(known, 1)  # the mean of a column without values is 0
-    with np.errstate(over="ignore", invalid="ignore"):
-        delta = b.mean - a.mean
-        mean = a.mean + delta * share
-        squares = a.squares + b.squares + delta**2 * (a.known * share)
+    delta = b.mean - a.mean
+    mean = a.mean + delta * share
+    squares = a.squares + b.squares + delta**2 * (a.known * share)
     both = a.moments is not None and b.moments is not None
     return Survey(
         a.n_rows + b.n_rows,

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from lowland._base.errors import DataError, DataTypeError, ParameterError
-from lowland._base.units import unit_powers
-from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
+from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg.products import row_blocks, rows_within
 
 # Checks of neighbor lists that somebody made: compiled code follows their indices.
@@ -217,18 +216,6 @@ def refuse_own_neighbors(graph: NeighborGraph, owner: str) -> None:
             f"{owner}: row {row} of the graph is its own neighbor; leave the row itself out "
             "(knn_graph does)."
         )
-
-
-def graph_powers(X: Any, metric: Any) -> dict[str, int] | None:
-    """Powers of the unit of X in the units of a method on the neighbor graph; None: do not scale.
-
-    The edges are distances, also if the metric is that of squared ones. Directions of rows are
-    found row by row, whatever the size of the row.
-    """
-    if isinstance(X, NeighborGraph):
-        return unit_powers(1)
-    power = None if has_directions(metric) else unit_power(metric)
-    return None if power is None else unit_powers(min(power, 1))
 
 
 def no_fitted_rows(owner: str) -> ParameterError:

@@ -12,7 +12,6 @@ the same for a hundred thousand rows and for a million.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,15 +20,9 @@ from lowland._base.constraints import Integer
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError, check_name, shown
 from lowland._base.monitor import Monitor
-from lowland._base.units import largest
-from lowland._base.validation import is_sparse
-from lowland._engines.distances.distance_rows import (
-    in_type,
-    metric_unit,
-    metric_units,
-    rows_of,
-    true_distances,
-)
+from lowland._base.validation import is_sparse, largest
+from lowland._engines.distances.distance_rows import rows_of, true_distances
+from lowland._engines.distances.filter_space import filter_scale
 from lowland._engines.distances.metrics import (
     TREE_COLUMNS,
     canonical,
@@ -39,7 +32,6 @@ from lowland._engines.distances.metrics import (
     settle_empty,
     tree_exponent,
 )
-from lowland._engines.linalg.magnitude import scaled
 from lowland._engines.neighbors import block_search, tree_search
 from lowland._engines.neighbors.cell_index import CellIndex
 from lowland._engines.neighbors.exact_search import BOX_COLUMNS, ExactIndex
@@ -79,6 +71,7 @@ def check_k(k: int, most: int, n_rows: int) -> None:
         )
 
 
+FARTHEST = 1e15  # value of a query whose squares an index can add in float32
 INDEX_ROWS = 50_000  # from here on, cells of fitted rows are faster than all of them
 LEAST_ROWS = 1000  # fewer rows are not worth cells, nor a tree
 PRUNED_ROWS = 500_000  # up to here, with few columns, a join prunes better than a tree searches
@@ -114,15 +107,14 @@ class NeighborIndex:
         self.X, self.k, self.params = X, k, metric_params
         self.metric, self.method = canonical(metric), method
         self._lock = threading.Lock()
-        self._ready: dict[_Kind, _Points] = {}
+        self._ready: dict[np.dtype, _Points] = {}
         if self.metric == "precomputed":
             return
         self._sparse = is_sparse(X)
         if self._sparse:
-            self._rows, self._empty, self._reach = X, None, largest(X.data)
             return
         self._rows, self._empty = rows_of(X, self.metric, "X")
-        self._reach = largest(self._rows)
+        self._scale = filter_scale(self._rows) if from_products(self.metric) else 1.0
         self._regime = query_regime(X, self.metric, method)
         if approximate and method == "auto" and from_products(self.metric):
             self._regime = "cells" if len(X) >= INDEX_ROWS else self._regime
@@ -151,55 +143,57 @@ class NeighborIndex:
         asked, empty_asked = rows_of(queries, self.metric, "queries")
         kind = np.promote_types(self._rows.dtype, asked.dtype)
         asked, recall = asked.astype(kind, copy=False), _Recall(None, 0)
-
-        def search(some: Any, unit: float) -> tuple[np.ndarray, np.ndarray]:
-            nonlocal recall
-            points, new = self._points(kind, unit, threads, monitor), scaled(asked[some], unit)
-            if self._regime == "tree":
-                ids, distances = tree_search.tree_search(
-                    points.X, new, self.k, self.metric, self.params, False, threads, monitor,
-                    points.index,
-                )  # fmt: skip
-            elif points.index is not None:
-                ids, squares = points.index.query(new, self.k, threads, monitor)
-                distances = true_distances(squares, self.metric)
-                if isinstance(points.index, CellIndex):
-                    recall = _Recall(points.index.recall, points.index.sample_rows)
-            else:
-                ids, distances = block_search.metric_search(
-                    points.X, new, self.k, self.metric, self.params, False, monitor
-                )
-            return ids, in_type(distances, unit, self.metric, dtype)
-
-        ids, distances = _by_units(search, asked, self._reach, self.metric)
+        # Kernels compare float64 queries with float32 rows, too.
+        kind = self._rows.dtype if from_products(self.metric) else kind
+        points = self._points(kind, threads, monitor)
+        if self._regime == "tree":
+            ids, distances = tree_search.tree_search(
+                points.X, asked, self.k, self.metric, self.params, False, threads, monitor,
+                points.index,
+            )  # fmt: skip
+        elif points.index is not None:
+            ids, squares = self._by_index(points, asked, threads, monitor)
+            distances = true_distances(squares, self.metric)
+            if isinstance(points.index, CellIndex):
+                recall = _Recall(points.index.recall, points.index.sample_rows)
+        else:
+            ids, distances = block_search.metric_search(
+                points.X, asked, self.k, self.metric, self.params, False, monitor
+            )
         empty = self._empty
         if empty is not None and empty_asked is not None and (empty.any() or empty_asked.any()):
             settle_empty(ids, distances, empty, empty_asked, False)
         name = self.metric if isinstance(self.metric, str) else "callable"
-        return NeighborGraph(ids, distances, n, name, *recall)
+        return NeighborGraph(ids, distances.astype(dtype, copy=False), n, name, *recall)
 
-    def _points(self, dtype: np.dtype, unit: float, threads: int, monitor: Monitor) -> _Points:
-        """The rows for queries of a type, in a unit; those of their own type and unit are kept.
+    def _by_index(
+        self, points: _Points, asked: np.ndarray, threads: int, monitor: Monitor
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Neighbors and squared distances by an index, and by blocks where float32 is too small."""
+        asked = asked if self._scale == 1.0 else asked * self._scale
+        if largest(asked) <= FARTHEST:
+            ids, squares = points.index.query(asked, self.k, threads, monitor)
+        else:
+            near = np.abs(asked).max(axis=1) <= FARTHEST
+            ids, squares = points.index.query(asked[near], self.k, threads, monitor)
+            search = (points.X, asked[~near], self.k, "sqeuclidean", None, False, monitor)
+            far_ids, far_squares = block_search.metric_search(*search)
+            order = np.argsort(np.append(np.flatnonzero(near), np.flatnonzero(~near)))
+            ids = np.concatenate([ids, far_ids])[order]
+            squares = np.concatenate([squares, far_squares])[order]
+        return ids, squares / self._scale**2
 
-        Of others the last ones are kept: an extreme query costs later ones nothing.
-        """
-        wanted = self._kind(dtype, unit)
+    def _points(self, dtype: np.dtype, threads: int, monitor: Monitor) -> _Points:
+        """The rows for queries of a type; they are computed once for each type."""
         with self._lock:
-            if wanted not in self._ready:
-                own = self._kind(self._rows.dtype, metric_unit(self._reach, self.metric))
-                self._ready = {kind: known for kind, known in self._ready.items() if kind == own}
-                self._ready[wanted] = self._prepared(wanted, threads, monitor)
-            return self._ready[wanted]
+            if dtype not in self._ready:
+                self._ready[dtype] = self._prepared(dtype, threads, monitor)
+            return self._ready[dtype]
 
-    def _kind(self, dtype: np.dtype, unit: float) -> _Kind:
-        """What the rows become for queries of a type, in a unit."""
-        if unit != 1.0:
-            return _Kind(np.dtype(np.float64), unit)
-        # Kernels compare float64 queries with float32 rows, too.
-        return _Kind(self._rows.dtype if from_products(self.metric) else dtype, unit)
-
-    def _prepared(self, wanted: _Kind, threads: int, monitor: Monitor) -> _Points:
-        rows = scaled(self._rows.astype(wanted.dtype, copy=False), wanted.unit)
+    def _prepared(self, dtype: np.dtype, threads: int, monitor: Monitor) -> _Points:
+        rows = self._rows.astype(dtype, copy=False)
+        if self._scale != 1.0 and self._regime != "tree":
+            rows = rows * self._scale
         index: Any = None
         if self._regime == "tree":
             index = tree_search.tree_of(rows)
@@ -213,23 +207,11 @@ class NeighborIndex:
         import scipy.sparse
 
         rows, asked = scipy.sparse.csr_matrix(self.X), scipy.sparse.csr_matrix(queries)
-
-        def search(some: Any, unit: float) -> tuple[np.ndarray, np.ndarray]:
-            points, new = scaled(rows, unit), scaled(asked[some], unit)
-            ids, distances = block_search.sparse_search(
-                points, new, self.k, self.metric, False, monitor
-            )
-            return ids, in_type(distances, unit, self.metric, float_of(queries))
-
-        ids, distances = _by_units(search, asked, largest(rows.data), self.metric)
+        ids, distances = block_search.sparse_search(
+            rows, asked, self.k, self.metric, False, monitor
+        )
+        distances = distances.astype(float_of(queries), copy=False)
         return NeighborGraph(ids, distances, self.X.shape[0], self.metric)
-
-
-class _Kind(NamedTuple):
-    """The type of rows, and the unit that they are in."""
-
-    dtype: np.dtype
-    unit: float
 
 
 class _Points(NamedTuple):
@@ -287,28 +269,3 @@ def query_regime(X: np.ndarray, metric: Any, method: str) -> str:
 def float_of(X: Any) -> Any:
     """The type of the distances of rows X."""
     return np.float32 if X.dtype == np.float32 else np.float64
-
-
-def _by_units(
-    search: Callable[[Any, float], tuple[np.ndarray, np.ndarray]],
-    asked: Any,
-    reach: float,
-    metric: Any,
-) -> tuple[np.ndarray, np.ndarray]:
-    """``search`` for the queries of one unit at a time: an extreme query does not change others.
-
-    ``reach`` is the largest value in the rows that are searched.
-    """
-    if is_sparse(asked):
-        greatest = abs(asked).max(axis=1).toarray().ravel()
-    else:
-        greatest = np.maximum(asked.max(axis=1, initial=0.0), -asked.min(axis=1, initial=0.0))
-    units = metric_units(np.maximum(greatest, reach), metric)
-    kinds = np.unique(units)
-    if len(kinds) <= 1:
-        return search(slice(None), float(kinds[0]) if len(kinds) else 1.0)
-    groups = [np.flatnonzero(units == unit) for unit in kinds]
-    parts = [search(some, float(unit)) for some, unit in zip(groups, kinds, strict=True)]
-    back = np.argsort(np.concatenate(groups))
-    ids, distances = (np.concatenate(part)[back] for part in zip(*parts, strict=True))
-    return ids, distances

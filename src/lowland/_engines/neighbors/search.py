@@ -17,18 +17,14 @@ import numpy as np
 from lowland._base.errors import DataError
 from lowland._base.monitor import Monitor
 from lowland._base.traits import Estimate
-from lowland._base.units import largest
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.distance_rows import (
     check_distances,
-    in_type,
-    metric_unit,
     rows_of,
     true_distances,
 )
-from lowland._engines.distances.filter_space import FILTER_COLUMNS, FULL_COLUMNS
+from lowland._engines.distances.filter_space import FILTER_COLUMNS, FULL_COLUMNS, filter_scale
 from lowland._engines.distances.metrics import canonical, from_products, settle_empty, tree_exponent
-from lowland._engines.linalg.magnitude import scaled
 from lowland._engines.neighbors import block_search, tree_search
 from lowland._engines.neighbors.block_search import NeighborLists
 from lowland._engines.neighbors.cell_search import cells_join
@@ -68,26 +64,24 @@ def neighbor_graph(
     if metric == "precomputed":
         return _graph(_given(X, k, True, monitor), X, X.shape[0], metric)
     if is_sparse(X):
-        unit = metric_unit(largest(X.data), metric)
-        rows = scaled(X, unit)
-        lists = block_search.sparse_search(rows, rows, k, metric, True, monitor)
-        return _graph(lists, X, X.shape[0], metric, unit)
+        lists = block_search.sparse_search(X, X, k, metric, True, monitor)
+        return _graph(lists, X, X.shape[0], metric)
     method = _regime(X, k, metric, method)
     rows, empty = rows_of(X, metric, "X")
-    unit = metric_unit(largest(rows), metric)
-    rows = scaled(rows, unit)
     equal = None if callable(metric) else equal_rows(rows, threads, only_if_many=True)
     n_distinct = len(rows) if equal is None else len(equal.first)
     if equal is not None:
         rows = np.ascontiguousarray(rows[equal.first])
     inner_k = min(k, n_distinct - 1)
+    rows, scale = _for_filter(rows, metric, method)
     recall, sample = None, 0
     if inner_k == 0:
         ids, distances = np.empty((1, 0), np.int32), np.empty((1, 0))
     elif method == "cells":
         rng = rng or np.random.default_rng(0)
         approximate = cells_join(rows, inner_k, threads, rng, monitor)
-        ids, distances = approximate.found.ids, true_distances(approximate.found.squares, metric)
+        ids, squares = approximate.found
+        distances = true_distances(squares / scale**2, metric)
         recall, sample = approximate.recall, approximate.sample_rows
     elif method == "tree":
         ids, distances = tree_search.tree_search(
@@ -95,7 +89,7 @@ def neighbor_graph(
         )
     elif from_products(metric):
         exact = exact_join(rows, inner_k, threads, monitor)
-        ids, distances = exact.ids, true_distances(exact.squares, metric)
+        ids, distances = exact.ids, true_distances(exact.squares / scale**2, metric)
     else:
         ids, distances = block_search.metric_search(
             rows, rows, inner_k, metric, metric_params, True, monitor
@@ -105,8 +99,9 @@ def neighbor_graph(
     if empty is not None and empty.any():
         settle_empty(ids, distances, empty, empty, True)
     name = metric if isinstance(metric, str) else "callable"
-    distances = in_type(distances, unit, metric, float_of(X))
-    return NeighborGraph(ids, distances, X.shape[0], name, recall, sample)
+    return NeighborGraph(
+        ids, distances.astype(float_of(X), copy=False), X.shape[0], name, recall, sample
+    )
 
 
 def neighbor_query(
@@ -219,6 +214,12 @@ def _tree_rows(k: int, p: int) -> float:
     return PRUNED_ROWS * max(1.0, k / 15) * (1.0 if p <= 3 else 4.0)
 
 
+def _for_filter(rows: np.ndarray, metric: Any, method: str) -> tuple[np.ndarray, float]:
+    """Rows of a size that float32 can square, and by what they were multiplied."""
+    scale = filter_scale(rows) if from_products(metric) and method != "tree" else 1.0
+    return rows if scale == 1.0 else rows * scale, scale
+
+
 def _given(D: Any, k: int, self_join: bool, monitor: Monitor) -> NeighborLists:
     argument = "X" if self_join else "queries"
     check_distances(D, argument, square=self_join)
@@ -231,9 +232,7 @@ def _given(D: Any, k: int, self_join: bool, monitor: Monitor) -> NeighborLists:
     return block_search.block_search(D.shape[0], D.shape[1], k, distances, self_join, monitor)
 
 
-def _graph(
-    found: NeighborLists, given: Any, n_points: int, metric: Any, unit: float = 1.0
-) -> NeighborGraph:
+def _graph(found: NeighborLists, given: Any, n_points: int, metric: Any) -> NeighborGraph:
     name = metric if isinstance(metric, str) else "callable"
-    distances = in_type(found.distances, unit, metric, float_of(given))
+    distances = found.distances.astype(float_of(given), copy=False)
     return NeighborGraph(found.ids, distances, n_points, name)

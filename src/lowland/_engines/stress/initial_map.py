@@ -51,7 +51,7 @@ def landmark_start(D: Any, q: int, run: FitContext) -> np.ndarray:
     """Landmark scaling on shortest paths through a sparse graph of known distances."""
     n = D.shape[0]
     graph = scipy.sparse.csr_array(D).astype(np.float64)
-    graph.data = np.maximum(graph.data, 1e-12 * graph.data.max(initial=1.0))
+    graph.data = np.maximum(graph.data, 1e-12 * (graph.data.max(initial=0.0) or 1.0))
     chosen = np.sort(run.rng.choice(n, min(n, LANDMARKS), replace=False))
     paths = dijkstra(graph, directed=False, indices=chosen)
     return landmark_map(paths, chosen, q, run)

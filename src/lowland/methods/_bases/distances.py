@@ -13,18 +13,17 @@ from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.params import fitted, param
 from lowland._base.traits import Estimate, Reading
-from lowland._base.units import largest, unit_powers
-from lowland._base.validation import dense_if_small
+from lowland._base.validation import dense_if_small, is_usual, largest_value
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.dissimilarities import (
     check_new_distances,
     distance_matrix,
     given_dissimilarities,
 )
-from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
-from lowland._engines.linalg.magnitude import EXTREME, check_magnitude
+from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg.products import row_blocks, rows_within
 
+FARTHEST = 1e150  # a distance whose square is a number
 FLOAT64_ROWS = 1000  # distances of more rows are float32, which halves the memory that is read
 
 
@@ -53,9 +52,9 @@ class DistanceReducer(Reducer):
     metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
     metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
     stress_per_point_: np.ndarray = fitted("n_samples")
-    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True, unit="x")
+    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True)
 
     accepts_sparse = True
     accepts_distances = True
@@ -103,10 +102,6 @@ class DistanceReducer(Reducer):
         self._check_not_beyond_rows(X.shape[0])
         return X
 
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        power = None if has_directions(self.metric) else unit_power(self.metric)
-        return None if power is None else unit_powers(power)
-
     def _distances(self, X: Any, run: FitContext, advice: str) -> np.ndarray:
         """The matrix of all distances: given, or those of the rows of X.
 
@@ -114,20 +109,17 @@ class DistanceReducer(Reducer):
         """
         if self._has_distances:
             return X
-        function = callable(self.metric)  # its values may be of any size
-        D = distance_matrix(
+        large = X.shape[0] > FLOAT64_ROWS and is_usual(largest_value(X))
+        return distance_matrix(
             X,
             self.metric,
             self.metric_params,
-            np.float32 if X.shape[0] > FLOAT64_ROWS and not function else np.float64,
+            np.float32 if large and not callable(self.metric) else np.float64,
             owner=type(self).__name__,
             advice=advice,
             threads=run.threads,
             monitor=run.monitor,
         )
-        if function and not self.uses_order_only:
-            check_magnitude(largest(D), type(self).__name__)
-        return D
 
     # --- new rows -----------------------------------------------------------------------------
 
@@ -141,14 +133,11 @@ class DistanceReducer(Reducer):
     def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of new rows, with their distances to the fitted rows."""
         for rows, D in self._unchecked_distances(X, run):
-            if not (self.uses_order_only or np.fmax.reduce(D, axis=None) <= EXTREME):
-                unknown = np.isnan(D)  # all of them, if the fitted rows overflow
-                far = np.where(unknown, np.inf if unknown.all() else -1.0, D)
-                row, column = np.unravel_index(far.argmax(), D.shape)
+            if not np.fmax.reduce(D, axis=None) <= FARTHEST:
+                row, column = np.unravel_index(np.nan_to_num(D).argmax(), D.shape)
                 raise DataError(
                     f"{type(self).__name__}: new row {rows.start + row} is at distance "
-                    f"{far[row, column]:g} from a fitted row, too far to be squared; leave it "
-                    "out, or divide X by a large number before fitting."
+                    f"{D[row, column]:g} from a fitted row, too far to be squared; leave it out."
                 )
             yield rows, D
 

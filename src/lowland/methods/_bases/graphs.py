@@ -25,7 +25,6 @@ from lowland._base.models.checks import (
 )
 from lowland._base.params import fitted, param
 from lowland._base.traits import Reading
-from lowland._base.units import largest
 from lowland._base.validation import as_dense, dense_if_small, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.distance_rows import check_distances
@@ -33,12 +32,10 @@ from lowland._engines.distances.metrics import METRICS
 from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
 from lowland._engines.graphs.geodesics import geodesics_of_new_rows
 from lowland._engines.graphs.weights import symmetrize
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.graph import (
     NeighborGraph,
     check_fitted_rows,
-    graph_powers,
     no_fitted_rows,
 )
 from lowland._engines.neighbors.index import query_fitted
@@ -108,9 +105,6 @@ class NeighborGraphReducer(Reducer):
         """Whether the distances of some pairs only are known."""
         return isinstance(X, NeighborGraph) or (self._has_distances and is_sparse(X))
 
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return graph_powers(X, self.metric)
-
     # --- the graph ----------------------------------------------------------------------------
 
     @property
@@ -148,8 +142,6 @@ class NeighborGraphReducer(Reducer):
 
     def _connect(self, graph: scipy.sparse.csr_matrix, X: Any, run: FitContext) -> ConnectedGraph:
         """The graph with one connected component, and the rows of X that are in it."""
-        if callable(self.metric):  # its values may be of any size
-            check_magnitude(largest(graph.data), type(self).__name__)
         if self._is_graph(X) and self.on_disconnected == "bridge":
             n_components = connected_components(graph)[0]
             if n_components > 1:
@@ -223,7 +215,7 @@ class GraphEmbedding(NeighborGraphReducer):
         may_be_empty=True,
         meaning=(index_of("n_samples"), Ascending(strict=True)),
     )
-    fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, sparse=True, unit="x")
+    fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, sparse=True)
 
     size_rules = {"n_samples": "n_kept + n_excluded"}
 
@@ -386,10 +378,10 @@ class GeodesicEmbedding(GraphEmbedding):
         "n_edges", type=int, may_be_empty=True, meaning=index_of("n_kept")
     )
     edge_lengths_: np.ndarray = fitted("n_edges", may_be_empty=True, meaning=share())
-    longest_edge_: float = fitted(unit="d", meaning=above(0))
+    longest_edge_: float = fitted(meaning=above(0))
 
     def _keep_edges(self, graph: scipy.sparse.csr_matrix) -> None:
-        """Remember the graph in units of its longest edge, so that squares do not overflow."""
+        """Remember the graph in units of its longest edge."""
         dtype = np.float64 if graph.shape[0] <= DOUBLE_ROWS else np.float32
         self.longest_edge_ = float(graph.data.max(initial=0.0)) or 1.0
         self.edge_starts_, self.edge_ends_ = graph.indptr, graph.indices
@@ -405,6 +397,4 @@ class GeodesicEmbedding(GraphEmbedding):
         self, links: scipy.sparse.csr_matrix, rows: np.ndarray, run: FitContext
     ) -> np.ndarray:
         """Distances of new rows with edges ``links`` to some rows, in units of the longest edge."""
-        return geodesics_of_new_rows(
-            self._graph(), links, self.longest_edge_, rows, run, owner=type(self).__name__
-        )
+        return geodesics_of_new_rows(self._graph(), links, self.longest_edge_, rows, run)

@@ -12,11 +12,19 @@ from lowland._base.base import Reducer
 from lowland._base.columns import check_columns, check_same_columns, column_names
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
-from lowland._base.models.checks import Ascending, Interval, Starts, above, count, index_of
+from lowland._base.models.checks import Ascending, Starts, above, count, index_of
 from lowland._base.params import fitted
 from lowland._base.threads import resolve_n_jobs
-from lowland._base.units import beyond, exponent_for, in_unit, largest_value
-from lowland._base.validation import all_finite, check_matrix, dense_if_small, is_sparse
+from lowland._base.validation import (
+    all_finite,
+    beyond,
+    check_matrix,
+    dense_if_small,
+    in_float64,
+    is_sparse,
+    is_usual,
+    largest_value,
+)
 from lowland._engines.graphs.laplacian import weighted_sum
 from lowland._engines.graphs.weights import half_length, local_weights
 from lowland._engines.linalg import products
@@ -30,9 +38,6 @@ from lowland.methods.alignment._maps import Projections
 # ``row_starts_``, columns by ``column_starts_``.
 
 
-LARGEST_EXPONENT = 1100  # of two; the largest float64 is below 2^1024
-
-
 class SeveralTables(Reducer):
     """One map of several tables. A method writes ``_fit_tables`` and ``_place``.
 
@@ -44,9 +49,6 @@ class SeveralTables(Reducer):
         First row of each table in ``embedding_``, and the number of all rows.
     column_starts_ : ndarray of shape (n_sets + 1,)
         First column of each table among all columns, and their number.
-    unit_exponents_ : ndarray of shape (n_sets,)
-        Exponent e of each table: its rows were multiplied by 2^e before the fit. 0 unless the
-        largest value is above 1e9 or below 1e-9.
     embedding_ : ndarray of shape (n_samples, n_components)
         Map of all rows, table after table.
     """
@@ -54,11 +56,6 @@ class SeveralTables(Reducer):
     n_sets_: int = fitted(type=int, meaning=count(2))
     row_starts_: np.ndarray = fitted("n_sets + 1", type=int, meaning=Starts("n_samples", True))
     column_starts_: np.ndarray = fitted("n_sets + 1", type=int, meaning=Starts("n_features", True))
-    unit_exponents_: np.ndarray = fitted(
-        "n_sets",
-        type=int,
-        meaning=Interval(-LARGEST_EXPONENT, LARGEST_EXPONENT, what="an exponent"),
-    )
     embedding_: np.ndarray = fitted("n_samples", "n_components")
 
     accepts_sparse = True
@@ -73,10 +70,6 @@ class SeveralTables(Reducer):
 
     def _place(self, X: Any, d: int, run: FitContext) -> np.ndarray:
         """Places of new rows of table d, each as if it came alone, in float64."""
-        raise NotImplementedError
-
-    def _may_rescale(self) -> bool:
-        """Whether extreme tables may be fitted in another unit."""
         raise NotImplementedError
 
     # --- the protocol -------------------------------------------------------------------------
@@ -112,9 +105,11 @@ class SeveralTables(Reducer):
         d = self._check_domain(domain)
         rows = self._check_rows_of(X, d)
         with self._running() as run, np.errstate(over="ignore", invalid="ignore"):
-            moved = in_unit(rows, int(self.unit_exponents_[d]))
-            self._refuse_infinite(moved.data if is_sparse(moved) else moved, X=rows, run=run)
-            Z = self._place(moved, d, run).astype(_float_of([rows]), copy=False)
+
+            def place(X: Any, run: FitContext) -> np.ndarray:
+                return self._place(X, d, run).astype(_float_of([X]), copy=False)
+
+            Z = self._in_fitting_type(place, rows, run)
             self._refuse_infinite(Z, X=rows, run=run)
         return self._in_container(Z, X)
 
@@ -130,10 +125,11 @@ class SeveralTables(Reducer):
         self._forget()
         self._remember_tables(Xs, tables)
         with self._running() as run:
-            moved = [in_unit(X, int(e)) for X, e in zip(tables, self.unit_exponents_, strict=True)]
+            wide = tables
+            if not all(is_usual(largest_value(X)) for X in tables):
+                self.needs_float64_, wide = True, [in_float64(X) for X in tables]
             try:
-                with np.errstate(over="ignore"):
-                    Y = self._fit_tables(moved, correspondence, coordinates, run)
+                Y = self._fit_tables(wide, correspondence, coordinates, run)
                 self.embedding_ = np.ascontiguousarray(Y, _float_of(tables))
                 self._refuse_infinite(self.embedding_, X=tables[0], run=run)
             except BaseException:
@@ -171,10 +167,6 @@ class SeveralTables(Reducer):
         self.row_starts_ = np.cumsum([0, *(X.shape[0] for X in tables)])
         self.column_starts_ = np.cumsum([0, *widths])
         self.n_features_in_ = int(self.column_starts_[-1])
-        free = self._may_rescale()
-        self.unit_exponents_ = np.array(
-            [exponent_for(largest_value(X)) if free else 0 for X in tables]
-        )
         names = [column_names(X) for X in Xs]
         if any(found is not None for found in names):
             unnamed = [np.full(width, "", object) for width in widths]
@@ -202,14 +194,14 @@ class SeveralTables(Reducer):
             owner=owner,
             accept_sparse=self.accepts_sparse,
             threads=resolve_n_jobs(self.n_jobs),
+            part=True,
         )
         check_columns(checked, columns.stop - columns.start, owner=owner)
         return checked
 
     def _refuse_infinite(self, values: np.ndarray, X: Any, run: FitContext) -> None:
         if not all_finite(values, run.threads):
-            what = "the result"
-            raise beyond(type(self).__name__, largest_value(X), what, _float_of([X]))
+            raise beyond(type(self).__name__, X, "the result", _float_of([X]))
 
 
 def _float_of(tables: list[Any]) -> Any:

@@ -11,7 +11,7 @@ from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._engines.distances.metrics import METRICS, unit_power
+from lowland._engines.distances.metrics import METRICS
 from lowland._engines.graphs.laplacian import graph_spectrum, nystrom_divisors
 from lowland._engines.neighbors.duplicates import at_common_place
 from lowland._engines.neighbors.search import neighbor_graph_cost
@@ -177,9 +177,6 @@ class ManifoldAlignment(PlacedTables):
     def _by_neighbors(self) -> bool:
         return self.level == "instance"
 
-    def _may_rescale(self) -> bool:
-        return self.level != "given" and unit_power(self.metric) is not None
-
     def _fit_tables(
         self, Xs: list[Any], correspondence: Any, coordinates: Any, run: FitContext
     ) -> np.ndarray:
@@ -271,12 +268,11 @@ class ManifoldAlignment(PlacedTables):
         else:
             own = [principal_map(X, q, run) for X in Xs]
         turns = turns_onto_first([Y for _, _, Y in own], matches, starts, name)
-        back = float(np.ldexp(1.0, -int(self.unit_exponents_[0])))  # to the unit of the first table
         V = [
-            back * turn.scale * np.einsum("pq,qr->pr", axes, turn.R)
+            turn.scale * np.einsum("pq,qr->pr", axes, turn.R)
             for (_, axes, _), turn in zip(own, turns, strict=True)
         ]
-        shifts = np.array([back * turn.shift for turn in turns])
+        shifts = np.array([turn.shift for turn in turns])
         self.disparities_ = np.array([turn.disparity for turn in turns])
         means = np.concatenate([mean for mean, _, _ in own])
         self._keep_projections(Projections(means, np.concatenate(V), shifts))

@@ -11,8 +11,6 @@ from lowland._base.constraints import Array, Function, Integer, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.params import fitted, param
 from lowland._base.traits import Reading
-from lowland._base.units import largest
-from lowland._engines.linalg.magnitude import unit_for
 from lowland._engines.stress import classical_scaling, initial_map
 from lowland._engines.stress.sparse_pairs import distances_to_some
 from lowland.methods._bases.distances import DistanceReducer
@@ -41,7 +39,7 @@ class CurvilinearReducer(DistanceReducer):
         What the descent lowers, at the start and after each step.
     """
 
-    init: Any = param(OneOf("classical", "random") | Array(), default="classical", unit="d")
+    init: Any = param(OneOf("classical", "random") | Array(), default="classical")
     max_iter: int = param(Integer(0), default=200)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
@@ -81,12 +79,10 @@ class CurvilinearReducer(DistanceReducer):
             solver: dict[str, Any] = {"rng": run.rng, "monitor": run.monitor}
             return classical_scaling.of_rows(X, q, threads=run.threads, **solver).Y
         if D is not None:
-            unit = unit_for(largest(D))  # 1, but for values of a function that cannot be squared
-            return initial_map.classical_start(D if unit == 1 else D * unit, q, run) / unit
+            return initial_map.classical_start(D, q, run)
         some = np.sort(run.rng.choice(n, min(n, initial_map.LANDMARKS), replace=False))
         some_D = distances_to_some(X, some, self.metric, self.metric_params, run)
-        unit = unit_for(largest(some_D))
-        return initial_map.landmark_map(some_D * unit, some, q, run) / unit
+        return initial_map.landmark_map(some_D, some, q, run)
 
     # --- new rows -----------------------------------------------------------------------------
 

@@ -102,10 +102,10 @@ class RadialReducer(CurvilinearReducer):
     landmarks_: np.ndarray = fitted(
         "n_landmarks", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
     )
-    radii_: np.ndarray = fitted("n_landmarks", unit="d", meaning=above(0))
-    fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True, unit="x")
-    stress_: float = fitted(unit="d^2")
-    loss_history_: np.ndarray = fitted("n_steps", unit="d^2")
+    radii_: np.ndarray = fitted("n_landmarks", meaning=above(0))
+    fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True)
+    stress_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_steps")
 
     @classmethod
     def _radial_cost(cls, n: int, p: int) -> Estimate:

@@ -13,7 +13,6 @@ from lowland._base.context import FitContext
 from lowland._base.models.checks import Ascending, Starts, above, index_of, share
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
-from lowland._base.units import largest
 from lowland._base.validation import as_dense, is_sparse
 from lowland._engines.graphs.components import connect
 from lowland._engines.graphs.geodesics import (
@@ -22,10 +21,9 @@ from lowland._engines.graphs.geodesics import (
     shortest_paths_cost,
 )
 from lowland._engines.graphs.weights import symmetrize
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.local_stress.objective import RADIAL, Law
-from lowland._engines.neighbors.graph import NeighborGraph, graph_powers
+from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, neighbor_graph_cost
 from lowland.methods._bases.distances import FLOAT64_ROWS
@@ -95,7 +93,7 @@ class CurvilinearDistanceAnalysis(RadialReducer):
     n_neighbors: int = param(Integer(1), default=10)
     on_disconnected: str = param(OneOf("bridge", "largest", "raise"), default="bridge")
 
-    fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, sparse=True, unit="x")
+    fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, sparse=True)
     excluded_: np.ndarray = fitted(
         "n_excluded",
         type=int,
@@ -107,7 +105,7 @@ class CurvilinearDistanceAnalysis(RadialReducer):
         "n_edges", type=int, may_be_empty=True, meaning=index_of("n_kept")
     )
     edge_lengths_: np.ndarray = fitted("n_edges", may_be_empty=True, meaning=share())
-    longest_edge_: float = fitted(unit="d", meaning=above(0))
+    longest_edge_: float = fitted(meaning=above(0))
     n_connected_components_: int = fitted(type=int)
 
     size_rules = {"n_samples": "n_kept + n_excluded"}
@@ -143,9 +141,6 @@ class CurvilinearDistanceAnalysis(RadialReducer):
 
     def _widest(self, Y: np.ndarray, delta: np.ndarray) -> float:
         return float(delta.max())
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return graph_powers(X, self.metric)
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: landmarks are rows of the graph."""
@@ -187,8 +182,6 @@ class CurvilinearDistanceAnalysis(RadialReducer):
         shared = {"threads": run.threads, "monitor": run.monitor}
         k = min(int(self.n_neighbors), X.shape[0] - 1)
         edges = symmetrize(neighbor_graph(X, k, rng=run.rng, **metric, **shared))
-        if callable(self.metric):  # its values may be of any size
-            check_magnitude(largest(edges.data), type(self).__name__)
         policy: Any = self.on_disconnected
         connected = connect(edges, X, policy, **metric, **shared)
         graph, kept = connected.graph, connected.kept
@@ -220,9 +213,7 @@ class CurvilinearDistanceAnalysis(RadialReducer):
         landmarks = np.searchsorted(kept, self.landmarks_)
         for rows in row_blocks(X.shape[0], NEW_ROWS):
             links = self._links(X[rows], kept, run).to_csr()
-            D = geodesics_of_new_rows(
-                self._graph(), links, self.longest_edge_, landmarks, run, owner=type(self).__name__
-            )
+            D = geodesics_of_new_rows(self._graph(), links, self.longest_edge_, landmarks, run)
             yield rows, D * self.longest_edge_
 
     def _links(self, X: Any, kept: np.ndarray, run: FitContext) -> NeighborGraph:

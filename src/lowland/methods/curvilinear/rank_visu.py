@@ -15,8 +15,6 @@ from lowland._base.memory import require_memory
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
-from lowland._base.units import largest
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import (
     EqualRows,
     at_common_place,
@@ -323,7 +321,6 @@ class RankVisu(CurvilinearReducer):
         lists = rank_lists(graph, length)
         equal = (graph.distances[:, :length] == 0).sum(axis=1).astype(np.int32)
         Y = np.ascontiguousarray(self.embedding_, np.float64)
-        check_magnitude(largest(Y), "RankVisu", "coordinate", "the map")
         Z = np.empty((m, Y.shape[1]))
         _native.rank_places(Y, *lists, k, equal, Z, run.threads)
         return Z

@@ -110,8 +110,8 @@ class RelationalPerspectiveMap(CurvilinearReducer):
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
     sides_: np.ndarray = fitted("n_components", meaning=above(0))
-    stress_: float = fitted(unit="d")
-    loss_history_: np.ndarray = fitted("n_steps", unit="d")
+    stress_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_steps")
 
     card = Card(
         keeps="what lies beside what, on a torus without rim and middle",

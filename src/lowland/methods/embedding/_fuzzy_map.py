@@ -338,11 +338,11 @@ class FuzzyMap(NeighborMap):
     local_connectivity: float = param(Real(0, closed="left"), default=1.0)
     target_metric: str = param(OneOf("categorical", "euclidean"), default="categorical")
     target_weight: float = param(Real(0, 1, closed="both"), default=0.5)
-    disconnection_distance: float | None = param(Null() | Real(0), default=None, unit="d")
+    disconnection_distance: float | None = param(Null() | Real(0), default=None)
 
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
-    nearest_distances_: np.ndarray = fitted("n_samples", unit="d")
-    widths_: np.ndarray = fitted("n_samples", unit="d")
+    nearest_distances_: np.ndarray = fitted("n_samples")
+    widths_: np.ndarray = fitted("n_samples")
     isolated_: np.ndarray = fitted("n_samples", type=bool)
 
     uses_target = True

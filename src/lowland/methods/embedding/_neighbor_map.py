@@ -18,7 +18,7 @@ from lowland._base.params import fitted, param
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.neighbors.graph import NeighborGraph, graph_powers, no_fitted_rows
+from lowland._engines.neighbors.graph import NeighborGraph, no_fitted_rows
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, stored_graph
 
@@ -49,7 +49,7 @@ class NeighborMap(Reducer):
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
-    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True, unit="x")
+    fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True)
 
     accepts_sparse = True
     accepts_distances = True
@@ -79,9 +79,6 @@ class NeighborMap(Reducer):
         X = X.in_distances() if given_graph else super()._check_training_rows(X)
         self._check_not_beyond_rows(X.shape[0])
         return X
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return graph_powers(X, self.metric)
 
     def _nearest_rows(self, rows: Any, k: int, run: FitContext, at_least: int = 1) -> NeighborGraph:
         """The k nearest other rows of every fitted row; those that a sparse matrix stores."""

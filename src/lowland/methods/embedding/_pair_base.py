@@ -41,7 +41,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
-from lowland._engines.neighbors.graph import NeighborGraph, graph_powers
+from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, neighbor_graph_cost
 from lowland._engines.stress import initial_map
@@ -236,10 +236,10 @@ class PairEmbedding(Reducer):
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     n_mid_near_: int = fitted(type=int)
     n_far_: int = fitted(type=int)
-    local_scales_: np.ndarray = fitted("n_samples", unit="d", meaning=above(0))
+    local_scales_: np.ndarray = fitted("n_samples", meaning=above(0))
     far_weight_: float = fitted(meaning=at_least(0))
-    fitted_rows_: Any = fitted("n_samples", "n_searched", optional=True, sparse=True, unit="x")
-    search_mean_: Any = fitted("n_features", optional=True, unit="x")
+    fitted_rows_: Any = fitted("n_samples", "n_searched", optional=True, sparse=True)
+    search_mean_: Any = fitted("n_features", optional=True)
     search_axes_: Any = fitted("n_searched", "n_features", optional=True)
 
     accepts_sparse = True
@@ -307,9 +307,6 @@ class PairEmbedding(Reducer):
                 "mid-near pairs are chosen among random rows; give them as a dense array."
             )
         return X
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return graph_powers(X, self.metric)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         rows = X if self._has_distances else dense_if_small(X)

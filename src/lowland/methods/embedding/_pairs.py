@@ -20,16 +20,14 @@ import numpy as np
 from lowland import _native
 from lowland._base.context import FitContext
 from lowland._base.monitor import Monitor
-from lowland._base.units import largest
 from lowland._base.validation import is_sparse
-from lowland._engines.distances.distance_rows import metric_unit, rows_of
+from lowland._engines.distances.distance_rows import rows_of
 from lowland._engines.distances.metrics import (
     canonical,
     from_products,
     has_directions,
     pair_distances,
 )
-from lowland._engines.linalg.magnitude import scaled
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.graph import NeighborGraph
 
@@ -133,7 +131,6 @@ def _measure(X: Any, metric: Any, params: dict[str, Any] | None, threads: int) -
         return _sparse_measure(X, metric)
     if from_products(metric):
         points, _ = rows_of(X, metric, "X")
-        points = np.ascontiguousarray(scaled(points, metric_unit(largest(points), metric)))
 
         def squares(rows: slice, ids: np.ndarray) -> np.ndarray:
             found = np.empty(ids.shape, points.dtype)
@@ -151,7 +148,7 @@ def _measure(X: Any, metric: Any, params: dict[str, Any] | None, threads: int) -
 
 def _sparse_measure(X: Any, metric: Any) -> Any:
     """Squared distances of sparse rows from their products; of directions with cosine."""
-    X = scaled(X.tocsr(), metric_unit(largest(X.data), metric)).astype(np.float64)
+    X = X.tocsr().astype(np.float64)
     norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
     directions = has_directions(metric)
 

@@ -14,10 +14,8 @@ from lowland._base.memory import require_memory
 from lowland._base.models.checks import Ascending, above, index_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import largest
 from lowland._engines.distances.dissimilarities import distance_matrix
 from lowland._engines.linalg import products
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.methods._bases.distances import FLOAT64_ROWS, DistanceReducer
@@ -150,7 +148,7 @@ class PHATE(DistanceReducer):
     distinct_rows_: np.ndarray = fitted(
         "n_distinct", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
     )
-    bandwidths_: np.ndarray = fitted("n_distinct", unit="d", meaning=above(0))
+    bandwidths_: np.ndarray = fitted("n_distinct", meaning=above(0))
     landmarks_: np.ndarray = fitted("n_distinct", type=int, meaning=index_of("n_landmarks"))
     landmark_map_: np.ndarray = fitted("n_landmarks", "n_components")
 
@@ -231,8 +229,6 @@ class PHATE(DistanceReducer):
         """The kernel of the different rows, and which of them each row is."""
         decay = self._decay(X.shape[0] - 1)
         near = decay.nearest(X, run)
-        if callable(self.metric):  # its values may be of any size
-            check_magnitude(largest(near.distances), type(self).__name__)
         equal = equal_in_graph(near)
         if equal is None:
             self.distinct_rows_ = np.arange(X.shape[0])

@@ -31,8 +31,7 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import rows_at
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.units import largest
-from lowland._base.validation import DENSE_NUMBERS, dense_if_small, is_sparse
+from lowland._base.validation import DENSE_NUMBERS, dense_if_small, largest_value
 from lowland._engines.kernels.kernel_operators import (
     GivenKernel,
     Kernel,
@@ -204,7 +203,7 @@ def landmark_sums(
             phase.advance((block.stop - block.start) // 1024)
     assert sums is not None
     diagonal = K.diagonal(X) if columns is None else GivenKernel(X, K.threads).diagonal()
-    return LandmarkSums(sums, float(diagonal.sum()), largest(X.data if is_sparse(X) else X))
+    return LandmarkSums(sums, float(diagonal.sum()), largest_value(X))
 
 
 def merged_sums(a: LandmarkSums, b: LandmarkSums) -> LandmarkSums:

@@ -17,8 +17,7 @@ from lowland._base.models.checks import above, count
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Reading
-from lowland._base.units import exponent_for, in_unit, largest
-from lowland._base.validation import dense_if_small, is_sparse
+from lowland._base.validation import dense_if_small, is_sparse, is_usual, largest_value
 from lowland._engines.kernels.kernel_operators import (
     KERNELS,
     Kernel,
@@ -34,7 +33,6 @@ from lowland._engines.kernels.kernel_values import (
     sample_distances,
 )
 from lowland._engines.linalg import products
-from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, unit_for
 
 if TYPE_CHECKING:
     from lowland._engines.kernels.kernel_operators import Kernel
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
 
 # Up to rounding, exp(-x) is 1 below the first and 0 above the second, and tanh(x) is x and 1.
 NONE, ALL = 1e-14, 745.0
+LARGEST = 1e150  # value of a kernel: its square is a number
 
 
 def check_scale(X: Any, kernel: Kernel, owner: str, greatest: float | None = None) -> None:
@@ -55,25 +54,23 @@ def check_scale(X: Any, kernel: Kernel, owner: str, greatest: float | None = Non
     if callable(name) or name in ("cosine", "precomputed"):
         return
     if greatest is None:
-        greatest = largest(X.data if is_sparse(X) else X)
-    if unit_for(greatest) == 1.0:
+        greatest = largest_value(X)
+    if is_usual(greatest) or name == "linear":
         return
-    if name != "laplacian":
-        check_magnitude(greatest, owner, "value")
     if name in ("rbf", "laplacian"):
-        nearest, farthest = _arguments(X, kernel, greatest)
+        nearest, farthest = _arguments(X, kernel)
         if farthest > NONE and nearest < ALL:
             return
         reason = "0" if nearest >= ALL else "1"
     else:
-        s = greatest * greatest * X.shape[1] * (1.0 if name == "linear" else kernel.gamma)
-        least = {"linear": 1 / EXTREME, "sigmoid": NONE}.get(name, NONE * abs(kernel.coef0))
-        most = {"linear": EXTREME, "sigmoid": 1 / NONE}.get(name, EXTREME ** (1 / kernel.degree))
+        s = greatest * greatest * X.shape[1] * kernel.gamma
+        least = NONE if name == "sigmoid" else NONE * abs(kernel.coef0)
+        most = 1 / NONE if name == "sigmoid" else LARGEST ** (1 / kernel.degree)
         if least < s < most:
             return
         reason = "the same" if s <= least else "so large that their squares overflow"
-        if name in ("linear", "sigmoid"):
-            reason = "-1 or 1" if name == "sigmoid" else "so large that their squares overflow"
+        if name == "sigmoid":
+            reason = "-1 or 1"
     hint = ", or leave gamma at None" if name in ("rbf", "laplacian") else ""
     raise DataError(
         f"{owner}: the largest value of X is {greatest:g}, and all values of kernel={name!r} with "
@@ -81,15 +78,14 @@ def check_scale(X: Any, kernel: Kernel, owner: str, greatest: float | None = Non
     )
 
 
-def _arguments(X: Any, kernel: Kernel, greatest: float) -> tuple[float, float]:
+def _arguments(X: Any, kernel: Kernel) -> tuple[float, float]:
     """The exponent, such as gamma |x - y|^2, of the nearest and the farthest pair of a sample."""
     squared = kernel.name == "rbf"
-    moved = in_unit(X, exponent_for(greatest))
-    distances = sample_distances(moved, "euclidean" if squared else "cityblock")
+    distances = sample_distances(X, "euclidean" if squared else "cityblock")
     distances = distances[distances > 0]
     if not len(distances):  # all rows are equal, at any scale
         return 1.0, 1.0
-    ends = np.array([distances.min(), distances.max()]) / unit_for(greatest)
+    ends = np.array([distances.min(), distances.max()])
     with np.errstate(over="ignore"):
         least, most = kernel.gamma * (ends**2 if squared else ends)
     return float(least), float(most)

@@ -15,6 +15,7 @@ from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import needs_memory
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Card, Estimate
+from lowland._base.validation import check_size
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
 from lowland._engines.kernels.kernel_values import kernel_scale
 from lowland._engines.linalg.eigen import largest_pairs_cost, operator_pairs_cost
@@ -161,6 +162,7 @@ class KernelPCA(KernelReducer, Invertible):
         self.gamma_ = kernel_scale(read.sample, self.kernel, self.gamma, owner, size)
         kernel = self._kernel()
         sums = sums_of_chunks(rows, read, kernel, self.n_jobs, run)
+        check_size(sums.greatest)
         check_scale(read.sample, kernel, owner, sums.greatest)
         found = axes_of_chunks(read, sums, kernel, min(n_axes, m), run)
         self._keep(found, read.landmarks, rows.dtype)

@@ -13,7 +13,6 @@ from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
-from lowland._base.units import unit_powers
 from lowland._base.validation import all_finite, check_matrix
 from lowland._engines.gaussian_processes.covariance import KINDS, Covariance
 from lowland._engines.gaussian_processes.exact import Posterior
@@ -202,10 +201,10 @@ class GaussianProcessReducer(Invertible):
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
-    mean_: np.ndarray = fitted("n_features", unit="x")
-    scale_: float = fitted(unit="d", meaning=above(0))
+    mean_: np.ndarray = fitted("n_features")
+    scale_: float = fitted(meaning=above(0))
     log_parameters_: np.ndarray = fitted("n_parameters")
-    noise_: float = fitted(unit="d", meaning=above(0))
+    noise_: float = fitted(meaning=above(0))
     relevance_: np.ndarray = fitted("n_components", meaning=at_least(0))
     inducing_points_: np.ndarray | None = fitted("n_inducing", "n_components", optional=True)
     weights_: np.ndarray = fitted("n_inputs", "n_features")
@@ -230,9 +229,6 @@ class GaussianProcessReducer(Invertible):
         if len(self.weights_) != n_inputs:
             return f"{len(self.weights_)} 'weights_' of {n_inputs} places"
         return super().inconsistency()
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
 
     def _learn_scale(self, X: np.ndarray) -> None:
         """Set mean and scale from dense rows."""

@@ -129,8 +129,8 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
     )
 
     coefficients_: np.ndarray = fitted("n_coefficients")
-    centers_: np.ndarray | None = fitted("n_centers", "n_features", unit="x", optional=True)
-    width_: float = fitted(unit="d", meaning=above(0))
+    centers_: np.ndarray | None = fitted("n_centers", "n_features", optional=True)
+    width_: float = fitted(meaning=above(0))
 
     card = Card(
         keeps="rows that are alike near each other, and rows that are near alike",

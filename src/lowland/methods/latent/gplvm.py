@@ -141,7 +141,7 @@ class GPLVM(GaussianProcessReducer):
     n_inducing: int = param(Integer(1, MOST_INDUCING), default=INDUCING)
     init: Any = param(OneOf("ppca", "isomap") | Array(), default="ppca")
 
-    fitted_rows_: np.ndarray = fitted("n_samples", "n_features", unit="x")
+    fitted_rows_: np.ndarray = fitted("n_samples", "n_features")
     prior_deviations_: np.ndarray = fitted("n_components", meaning=above(0))
 
     card = Card(

@@ -17,7 +17,6 @@ from lowland._base.params import fitted, param
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import in_unit, unit_powers
 from lowland._base.validation import all_finite, as_dense, is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
@@ -115,13 +114,13 @@ class PPCA(Invertible):
     max_iter: int = param(Integer(0), default=200)
     tol: float = param(Real(0, closed="left"), default=1e-8)
 
-    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True)
     components_: np.ndarray = fitted("n_components", "n_features")
-    mean_: np.ndarray = fitted("n_features", unit="x")
-    explained_variance_: np.ndarray = fitted("n_components", unit="d^2", meaning=above(0))
+    mean_: np.ndarray = fitted("n_features")
+    explained_variance_: np.ndarray = fitted("n_components", meaning=above(0))
     explained_variance_ratio_: np.ndarray = fitted("n_components")
-    noise_variance_: float = fitted(unit="d^2", meaning=above(0))
-    size_: float = fitted(unit="d", meaning=above(0))
+    noise_variance_: float = fitted(meaning=above(0))
+    size_: float = fitted(meaning=above(0))
     n_known_: int = fitted(type=int)
     mean_log_likelihood_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses")
@@ -155,9 +154,6 @@ class PPCA(Invertible):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: of a table without gaps."""
         return Estimate(0.005, 0) + principal_axes_cost(n, p, 2) + times_cost(n, p, 2)
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
 
     # --- fit ------------------------------------------------------------------------------------
 
@@ -214,12 +210,6 @@ class PPCA(Invertible):
         W = self.components_.T * self._weights()
         return Gaussian(self.mean_, np.ascontiguousarray(W), float(self.noise_variance_))
 
-    def _in_unit_of_fit(self) -> tuple[Gaussian, int]:
-        """The model for rows times 2^e, and e."""
-        e = int(getattr(self, "unit_exponent_", 0))
-        mean, W, noise = self._model()
-        return Gaussian(in_unit(mean, e), in_unit(W, e), float(in_unit(noise, 2 * e))), e
-
     @property
     def log_likelihood_(self) -> float:
         """log p of the known values of the fitted table, the sum over its rows."""
@@ -230,14 +220,12 @@ class PPCA(Invertible):
         """log p(x) of each row, over its known values."""
         rows = self._check_new_rows(X)
         logs = np.empty(rows.shape[0])
-        model, e = self._in_unit_of_fit()
+        model = self._model()
         with self._running() as run:
             for at in row_blocks(len(logs), rows_within(16 * rows.shape[1])):
                 block = as_dense(rows[at], type(self).__name__)
-                n_known = np.sum(~np.isnan(block), axis=1)
-                found = model.posteriors(in_unit(block, e), run.threads)[1]
-                logs[at] = found + e * np.log(2) * n_known
-        return np.where(np.isnan(logs), -np.inf, logs)  # of rows whose squares overflow
+                logs[at] = model.posteriors(block, run.threads)[1]
+        return np.where(np.isnan(logs), -np.inf, logs)  # of rows far from a narrow model
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of log p(x) over the rows."""
@@ -258,15 +246,15 @@ class PPCA(Invertible):
 
     def _deviations(self, X: np.ndarray, gaps: np.ndarray, run: FitContext) -> np.ndarray:
         """sqrt(w_j^T C_i w_j + s^2) where x_ij is missing, with C_i the covariance of z_i."""
-        model, e = self._in_unit_of_fit()
+        model = self._model()
         found, q = np.zeros(X.shape), model.W.shape[1]
         a, b = np.tril_indices(q)
         twice = np.where(a == b, 1.0, 2.0)
         outer = np.ascontiguousarray((model.W[:, a] * model.W[:, b] * twice).T)
         for at in row_blocks(len(X), rows_within(8 * (X.shape[1] + len(a)))):
-            C = model.posteriors(in_unit(X[at], e), run.threads, covariances=True)[2]
+            C = model.posteriors(X[at], run.threads, covariances=True)[2]
             variances = products.times(C, np.zeros(len(a)), outer, run.threads) + model.noise
-            found[at] = np.where(gaps[at], in_unit(np.sqrt(variances), -e), 0.0)
+            found[at] = np.where(gaps[at], np.sqrt(variances), 0.0)
         return found.astype(X.dtype)
 
     # --- rows to the map and back ---------------------------------------------------------------

@@ -38,7 +38,6 @@ from lowland._engines.linalg.class_moments import (
 from lowland._engines.linalg.eigen import all_eigenpairs, thin_svd
 from lowland._engines.linalg.moments import Moments, merge, moments
 from lowland._engines.linalg.products import contiguous_blocks, rows_within
-from lowland.methods.linear._moments import check_merged, check_squares
 
 # Sums of labeled rows by class, for LDA: batches with different classes can be merged.
 
@@ -55,7 +54,6 @@ def labeled_sums(X: Any, labels: Labels, named: Any, run: FitContext) -> Labeled
     classes = join_classes(labels, None, named, owner="LDA")
     codes = np.searchsorted(classes, labels.classes)[labels.codes]
     sums = class_moments(X, codes, len(classes), run.threads, run.monitor)
-    check_squares(np.diagonal(sums.scatter), X, "LDA")
     return LabeledSums(classes, sums)
 
 
@@ -67,7 +65,6 @@ def merged(a: LabeledSums, b: LabeledSums) -> LabeledSums:
         widened(part.sums, np.searchsorted(classes, part.classes), len(classes)) for part in (a, b)
     ]
     sums = merge_classes(*parts)
-    check_merged(sums.scatter, np.vstack([part.means for part in parts]), "LDA")
     return LabeledSums(classes, sums)
 
 

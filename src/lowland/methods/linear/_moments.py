@@ -18,17 +18,16 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import as_rows, checked_rows
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Estimate, Reading
-from lowland._base.units import largest
 from lowland._base.validation import check_finite, check_matrix
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_pairs_cost
-from lowland._engines.linalg.magnitude import EXTREME, check_magnitude, spread_of
-from lowland._engines.linalg.moments import Moments, merge, moments, moments_cost
+from lowland._engines.linalg.moments import Moments, largest_square, merge, moments, moments_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
 
 # The base of linear maps: transform, inverse transform, and the check for overflow.
 
 
+SMALL = 1e-120  # mean square of a table without extreme values: at least that
 START = Estimate(0.005, 0)  # checks, threads and modules, whatever the size
 
 
@@ -47,7 +46,7 @@ class LinearMap(Invertible):
     """
 
     components_: np.ndarray = fitted("n_components", "n_features")
-    mean_: np.ndarray = fitted("n_features", unit="x")
+    mean_: np.ndarray = fitted("n_features")
     n_components_: int = fitted(type=int, meaning=count(1))
 
     accepts_sparse = True
@@ -126,9 +125,9 @@ class MomentsReducer(LinearMap):
     def _sums(self, X: Any, target: Any, run: FitContext) -> Any:
         """Sums of the checked rows of X; ``target`` is what ``_target`` gives."""
         sums = moments(X, run.threads, run.monitor)
-        if not np.isfinite(sums.mean).all():
-            check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
-        check_squares(np.diagonal(sums.scatter), X, type(self).__name__)
+        if not SMALL < largest_square(sums) < 1 / SMALL:  # else no value is extreme
+            names = getattr(self, "feature_names_in_", None)
+            check_finite(X, names, threads=run.threads, part=True)
         return sums
 
     def _target(self, y: Any, named: Any) -> Any:
@@ -137,9 +136,7 @@ class MomentsReducer(LinearMap):
 
     def _merged(self, before: Any, batch: Any) -> Any:
         """Sums of the rows of both."""
-        sums = merge(before, batch)
-        check_merged(sums.scatter, np.vstack([before.mean, batch.mean]), type(self).__name__)
-        return sums
+        return merge(before, batch)
 
     def _stored_sums(self) -> Any:
         """The sums that ``_store_sums`` kept."""
@@ -246,18 +243,3 @@ class ChunkSums:
     def __call__(self, block: Block) -> Any:
         with self.method._running() as run:
             return self.method._sums(block.X, self.method._target(block.y, self.named), run)
-
-
-def check_squares(squares: np.ndarray, X: Any, owner: str) -> None:
-    """Refuse rows whose squared deviations, given by column, overflow or underflow.
-
-    The rows themselves are read only if the squares are extreme.
-    """
-    if not EXTREME**-2 < float(squares.max()) < EXTREME**2:
-        check_magnitude(spread_of(X), owner, "difference in a column")
-
-
-def check_merged(scatter: np.ndarray, means: np.ndarray, owner: str) -> None:
-    """Refuse batches whose means are so far apart that their squared difference overflows."""
-    if not np.isfinite(np.diagonal(scatter)).all() or spread_of(means) > EXTREME:
-        check_magnitude(largest(means), owner, "mean of a batch")

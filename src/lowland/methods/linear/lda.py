@@ -15,6 +15,7 @@ from lowland._base.rows.table import Rows
 from lowland._base.targets import Classifier, check_labels
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card
+from lowland._base.validation import check_size
 from lowland._engines.linalg import products
 from lowland._engines.linalg.class_moments import (
     ClassColumns,
@@ -36,7 +37,7 @@ from lowland.methods.linear._discriminant import (
     merged,
     shrunk_scatter,
 )
-from lowland.methods.linear._moments import MomentsReducer, check_squares
+from lowland.methods.linear._moments import MomentsReducer
 
 
 class LDA(Classifier, MomentsReducer):
@@ -175,7 +176,6 @@ class LDA(Classifier, MomentsReducer):
             return
         with limit_blas(1):  # so that no byte depends on the threads; kernels do large products
             sums = class_columns(X, labels.codes, len(labels.classes))
-            check_squares(sums.squares, X, "LDA")
             weights = self._weights(sums.counts)
             found = from_rows(X, labels.codes, sums, self.shrinkage, weights, run)
             self._keep(labels.classes, sums, found)
@@ -183,6 +183,7 @@ class LDA(Classifier, MomentsReducer):
     def _finish(self, labeled: LabeledSums, run: FitContext) -> None:
         classes, sums = labeled
         check_sizes(classes, sums.n_rows, sums.means.shape[1], self.n_components)
+        check_size(float(np.sqrt((sums.means**2).max() + sums.scatter.max() / sums.n_rows)))
         with limit_blas(1):
             found = from_sums(sums, self.shrinkage, self._weights(sums.counts))
             self._keep(classes, sums, found)
@@ -194,7 +195,7 @@ class LDA(Classifier, MomentsReducer):
         labeled = sums_by_class(rows, "LDA", run.monitor)
         classes, sums = labeled.classes, labeled.by_class
         check_sizes(classes, *rows.shape, self.n_components)
-        check_squares(sums.squares, np.array([labeled.low, labeled.high]), "LDA")
+        check_size(float(np.maximum(-labeled.low, labeled.high).max()))
         with limit_blas(1):
             weights = self._weights(sums.counts)
             S = shrunk_scatter(rows, classes, sums, weights, run.threads, run.monitor)

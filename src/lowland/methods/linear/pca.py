@@ -16,14 +16,14 @@ from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import needs_memory
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Card
-from lowland._base.validation import check_finite, is_sparse
+from lowland._base.validation import check_finite, check_size, is_sparse, is_usual, largest_value
 from lowland._engines.linalg import products
-from lowland._engines.linalg.moments import Moments
+from lowland._engines.linalg.moments import Moments, largest_square
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance, by_gram, by_krylov
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.linalg.row_axes import by_krylov_in_chunks, sums_of_columns
 from lowland.methods.linear._component_count import component_count
-from lowland.methods.linear._moments import MomentsReducer, check_squares
+from lowland.methods.linear._moments import SMALL, MomentsReducer
 
 # How PCA computes its axes: how many of them, by which solver, and whether that fits in memory.
 
@@ -211,20 +211,25 @@ class PCA(MomentsReducer):
         n_axes = axes_to_compute(self.n_components, *X.shape)
         solver = choose_solver(self.solver, X, self.n_components)
         if solver == "covariance":
-            self._finish(self._sums(X, y, run), run)
+            sums = self._sums(X, y, run)
+            if largest_square(sums) < SMALL:
+                check_size(largest_value(X))
+            self._finish(sums, run)
             return
         check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
-        found = axes_of_rows(X, n_axes, solver, self.scale, run)
-        check_squares(found.column_variances, X, "PCA")
-        self._keep(found, run)
+        self._keep(axes_of_rows(X, n_axes, solver, self.scale, run), run)
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         n_axes = axes_to_compute(self.n_components, *rows.shape)
         if solver_of_chunks(self.solver, rows.shape[1], self.n_components) == "covariance":
-            super()._fit_rows(rows, run)
+            total = self._total(rows, run)
+            check_size(float(np.sqrt(largest_square(total))))
+            self._finish(total, run)
             return
         sums = sums_of_columns(rows, run.monitor)
-        check_squares(sums.squares, np.array([sums.low, sums.high]), "PCA")
+        greatest = float(sums.largest.max())
+        check_size(greatest)
+        rows = self._with_room(rows, greatest)
         self._keep(
             by_krylov_in_chunks(rows, sums, n_axes, self.scale, run.threads, run.rng, run.monitor),
             run,
@@ -247,6 +252,9 @@ class PCA(MomentsReducer):
         left_out = min(n, len(found.mean)) - k
         rest = max(0.0, total - float(variances.sum()))
         self._keep_map(found.axes[:k], found.mean)
+        spread = found.scale**2 if found.scale is not None else found.column_variances
+        if not is_usual(float(np.sqrt((found.mean**2 + spread).max()))):
+            self.needs_float64_ = True
         self.scale_, self.n_samples_seen_, self.scatter_ = found.scale, n, None
         self.explained_variance_ = variances
         self.explained_variance_ratio_ = variances / (total or 1.0)

@@ -17,7 +17,6 @@ from lowland._base.traits import Estimate
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.dissimilarities import check_connected, known_pairs
 from lowland._engines.linalg import products
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map
@@ -161,7 +160,6 @@ def sampled_pairs(
 ) -> Problem:
     """An estimate of the stress of all pairs from neighbors and random pairs."""
     chosen = choose_pairs(X, metric, metric_params, run)
-    check_magnitude(float(chosen.delta.max()), settings.owner)
     unit = chosen.unit()
     objective = chosen.objective(unit, settings.power, run.threads)
 
@@ -230,7 +228,7 @@ class StressReducer(DistanceReducer):
         Loss at the start and after each step; it never increases.
     """
 
-    init: Any = param(OneOf("classical", "random") | Array(), default="classical", unit="d")
+    init: Any = param(OneOf("classical", "random") | Array(), default="classical")
     n_init: int = param(Integer(1), default=1)
     max_iter: int = param(Integer(0), default=300)
     tol: float = param(Real(0, closed="left"), default=1e-6)

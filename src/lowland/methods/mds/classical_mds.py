@@ -22,7 +22,6 @@ from lowland._base.validation import is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.metrics import canonical
 from lowland._engines.linalg import products
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.principal_axes import by_covariance, principal_axes_cost
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.linalg.streamed_moments import survey
@@ -142,16 +141,14 @@ class ClassicalMDS(DistanceReducer):
     additive_constant: bool = param(Boolean(), default=False)
     spectrum: str = param(OneOf("auto", "all", "top"), default="auto")
 
-    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True)
     stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True)
-    eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
+    eigenvalues_: np.ndarray = fitted("n_eigenvalues")
     goodness_of_fit_: np.ndarray | None = fitted("2", optional=True)
-    additive_constant_: float = fitted(unit="d")
-    mean_squares_: np.ndarray | None = fitted(
-        "n_samples", optional=True, unit="d^2", meaning=at_least(0)
-    )
+    additive_constant_: float = fitted()
+    mean_squares_: np.ndarray | None = fitted("n_samples", optional=True, meaning=at_least(0))
     components_: np.ndarray | None = fitted("n_components", "n_features", optional=True)
-    mean_: np.ndarray | None = fitted("n_features", optional=True, unit="x")
+    mean_: np.ndarray | None = fitted("n_features", optional=True)
 
     card = Card(
         keeps="distances as inner products, large ones best",
@@ -219,8 +216,8 @@ class ClassicalMDS(DistanceReducer):
         (n, p), q, owner = rows.shape, int(self.n_components), type(self).__name__
         self._check_not_beyond_rows(n)
         found = survey(rows, owner, scatter=True, n_jobs=self.n_jobs, monitor=run.monitor)
+        rows = self._with_room(rows, found.greatest)
         assert found.moments is not None
-        check_magnitude(found.greatest, owner, "value")
         k = min(n, p) if self.spectrum == "all" else min(q, n, p)
         principal = by_covariance(found.moments, k, scaled=False)
         scaling = of_axes(principal, q, min(n, p) if self.spectrum == "all" else q)

@@ -17,16 +17,16 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import needs_memory, rows_at
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Card, Estimate
-from lowland._base.units import fit_in_unit, largest
 from lowland._base.validation import (
     DENSE_NUMBERS,
+    check_size,
     dense_if_small,
     in_ranges,
+    largest_value,
     needs_ranges,
     ranges_between,
 )
 from lowland._engines.distances.cross_distances import CrossDistances
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.products import BLOCK_BYTES, times_cost
 from lowland._engines.stress.classical_scaling import (
     classical_scaling_cost,
@@ -117,11 +117,11 @@ class LandmarkMDS(DistanceReducer):
     landmarks_: np.ndarray = fitted(
         "n_landmarks", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
     )
-    landmark_map_: np.ndarray = fitted("n_landmarks", "n_components", unit="d")
-    eigenvalues_: np.ndarray = fitted("n_eigenvalues", unit="d^2")
-    mean_squares_: np.ndarray = fitted("n_landmarks", unit="d^2", meaning=at_least(0))
-    fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True, unit="x")
-    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True, unit="d")
+    landmark_map_: np.ndarray = fitted("n_landmarks", "n_components")
+    eigenvalues_: np.ndarray = fitted("n_eigenvalues")
+    mean_squares_: np.ndarray = fitted("n_landmarks", meaning=at_least(0))
+    fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True)
+    embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True)
     stress_per_point_: np.ndarray | None = fitted("n_samples", optional=True)
 
     card = Card(
@@ -157,8 +157,6 @@ class LandmarkMDS(DistanceReducer):
         self.fitted_rows_ = None if self._has_distances else X[self.landmarks_].copy()
         with run.monitor.phase("distances of landmarks", total=m) as phase:
             among = self._to_landmarks(X[self.landmarks_], run, phase)
-        if callable(self.metric):  # its values may be of any size
-            check_magnitude(largest(among), "LandmarkMDS")
         q = int(self.n_components)
         found = of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
@@ -192,7 +190,8 @@ class LandmarkMDS(DistanceReducer):
             ends = rows.total(column_ends, wider, run.monitor, "ranges")
             self.column_ranges_ = ranges_between(*ends)
             X = in_ranges(X, self.column_ranges_)
-        fit_in_unit(self, X, None, run)  # all of these rows are landmarks
+        check_size(largest_value(X))
+        self._fitted_map(X, None, run)  # all of these rows are landmarks
         self.landmarks_ = landmarks
         self.embedding_ = self.stress_per_point_ = None
 

@@ -15,9 +15,8 @@ from lowland._base.errors import DataError
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
-from lowland._base.units import largest_value, unit_powers
 from lowland._base.validation import GOWER
-from lowland._engines.distances.metrics import METRICS, has_directions, unit_power
+from lowland._engines.distances.metrics import METRICS, unit_power
 from lowland._engines.linalg import products
 from lowland._engines.linalg.column_basis import (
     ColumnBasis,
@@ -25,7 +24,6 @@ from lowland._engines.linalg.column_basis import (
     orthonormal_basis_cost,
 )
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.initial_map import given_numbers
 from lowland._engines.stress.majorization import Evaluation, Majorized
@@ -121,12 +119,12 @@ class LinearMDS(StressReducer, Invertible):
         OneOf(*(name for name in METRICS if name not in ("precomputed", GOWER))) | Function(),
         default="euclidean",
     )
-    init: Any = param(OneOf("pca", "random") | Array(), default="pca", unit="d/x")
+    init: Any = param(OneOf("pca", "random") | Array(), default="pca")
 
-    components_: np.ndarray = fitted("n_components", "n_features", unit="d/x")
-    mean_: np.ndarray = fitted("n_features", unit="x")
-    stress_: float = fitted(unit=lambda model: "" if model.power else "d^2")
-    loss_history_: np.ndarray = fitted("n_steps", unit=lambda model: "" if model.power else "d^2")
+    components_: np.ndarray = fitted("n_components", "n_features")
+    mean_: np.ndarray = fitted("n_features")
+    stress_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_steps")
 
     card = Card(
         keeps="distances, as well as a linear map can",
@@ -154,13 +152,7 @@ class LinearMDS(StressReducer, Invertible):
     def _power(self) -> int:
         return int(self.power)
 
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        # directions have no unit, but the linear map of X has
-        return unit_powers(0) if has_directions(self.metric) else super()._unit_powers(X)
-
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
-        if self._unit_powers(X) is None:  # X is what it is: the metric must not see it scaled
-            check_magnitude(largest_value(X), "LinearMDS", "value")
         problem = self._problem(X, run)
         basis = orthonormal_basis(X, run.threads, run.monitor)
         objective = LinearStress(problem.objective, basis.U, run.threads)

@@ -133,13 +133,12 @@ class MDS(StressReducer):
     transformation: str = param(OneOf("ratio", "interval"), default="ratio")
     weights: Any = param(Null() | Array(), default=None)
 
-    stress_: float = fitted(unit="d^2")
+    stress_: float = fitted()
     loss_history_: np.ndarray = fitted(
         "n_steps",
-        unit=lambda model: "d^2" if model.transformation == "ratio" else "",
     )
     normalized_stress_: float = fitted()
-    coefficients_: np.ndarray = fitted("2", unit=("d", ""))
+    coefficients_: np.ndarray = fitted("2")
 
     card = Card(
         keeps="distances, large ones best",

@@ -94,7 +94,7 @@ class NonmetricMDS(StressReducer):
     pairs: str = param(OneOf("auto", "all"), default="auto")
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
-    dissimilarities_: np.ndarray = fitted("n_pairs", unit="d")
+    dissimilarities_: np.ndarray = fitted("n_pairs")
     disparities_: np.ndarray = fitted("n_pairs")
     distances_: np.ndarray = fitted("n_pairs")
 

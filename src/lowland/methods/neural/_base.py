@@ -57,8 +57,8 @@ class NetworkReducer(Reducer):
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
-    mean_: np.ndarray = fitted("n_features", unit="x")
-    scale_: np.ndarray = fitted("n_features", unit="x", meaning=above(0))
+    mean_: np.ndarray = fitted("n_features")
+    scale_: np.ndarray = fitted("n_features", meaning=above(0))
     loss_history_: np.ndarray = fitted("n_losses")
     n_iter_: int = fitted(type=int)
 

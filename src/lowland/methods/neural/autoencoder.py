@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -15,7 +14,6 @@ from lowland._base.memory import require_memory
 from lowland._base.models.checks import count
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import in_unit, unit_powers
 from lowland._base.validation import as_dense
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.network.adam import Plan, Trained, train
@@ -214,9 +212,6 @@ class Autoencoder(NetworkReducer, Invertible):
                 return f"{found} '{name}_weights_' in place of {wanted}"
         return super().inconsistency()
 
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
-
     # --- fit ----------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
@@ -338,7 +333,6 @@ class Autoencoder(NetworkReducer, Invertible):
         return X
 
     def _errors(self, X: np.ndarray, run: FitContext) -> np.ndarray:
-        """Of checked rows, in the unit of the fit."""
         encoder, decoder = self._networks()
         errors = np.empty(len(X))
         for rows in _blocks(len(X), encoder):
@@ -357,34 +351,23 @@ class Autoencoder(NetworkReducer, Invertible):
         """Mean squared error of the standardized values of each row: large for outliers."""
         rows = as_dense(self._check_new_rows(X), type(self).__name__)
         with self._running() as run, np.errstate(over="ignore", invalid="ignore"):
-            return self._in_unit_of_fit()._errors(in_unit(rows, self._exponent()), run)
+            return self._errors(rows, run)
 
     def encoder_slopes(self, X: Any) -> np.ndarray:
         """d z_j / d x_k for each row, (n, n_components, n_features): what moves it in the map."""
         rows = as_dense(self._check_new_rows(X), type(self).__name__)
-        encoder, e = self._networks()[0], self._exponent()
+        encoder = self._networks()[0]
         require_memory(
             2 * rows.itemsize * rows.size * int(self.n_components),
             task=f"{type(self).__name__}: slopes of {len(rows)} rows",
             alternative="some rows at a time",
         )
         slopes = np.empty((len(rows), int(self.n_components), rows.shape[1]), dtype=rows.dtype)
-        model = self._in_unit_of_fit()
         with self._running() as run:
             for block in _blocks(len(rows), encoder):
-                Z = model._standardized(in_unit(rows[block], e))
-                found = jacobian(encoder, self.encoder_weights_, Z, run.threads)
-                slopes[block] = in_unit(found / model.scale_, e)
-        return slopes
-
-    def _exponent(self) -> int:
-        return int(getattr(self, "unit_exponent_", 0))
-
-    def _in_unit_of_fit(self) -> Autoencoder:
-        """A copy whose scales are in the unit in which a table of extreme values was fitted."""
-        model, e = copy.copy(self), self._exponent()
-        model.mean_, model.scale_ = in_unit(self.mean_, e), in_unit(self.scale_, e)
-        return model
+                Z = self._standardized(rows[block])
+                slopes[block] = jacobian(encoder, self.encoder_weights_, Z, run.threads)
+        return slopes / self.scale_
 
 
 def _blocks(n: int, network: Network) -> Iterator[slice]:

@@ -14,7 +14,6 @@ from lowland._base.memory import require_memory
 from lowland._base.models.checks import Interval, at_least
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import unit_powers
 from lowland._base.validation import as_dense, check_finite
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
@@ -204,9 +203,6 @@ class NonlinearPCA(NetworkReducer, Invertible):
         if symmetric and len(self.encoder_weights_) != settings.encoder(p).n_weights:
             return f"{len(self.encoder_weights_)} 'encoder_weights_'"
         return super().inconsistency()
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
 
     def _torus_sides(self) -> np.ndarray | None:
         q = int(self.n_components)

@@ -14,7 +14,6 @@ from lowland._base.memory import require_memory
 from lowland._base.models.checks import count
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import unit_powers
 from lowland._base.validation import as_dense
 from lowland._engines.embedding.affinity import check_perplexity, default_neighbors
 from lowland._engines.linalg.products import row_blocks, rows_within
@@ -185,9 +184,6 @@ class ParametricTSNE(NetworkReducer):
         if len(self.weights_) != wanted:
             return f"{len(self.weights_)} 'weights_' for layers with {wanted}"
         return super().inconsistency()
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
 
     def _check_training_rows(self, X: Any) -> Any:
         X = super()._check_training_rows(X)

@@ -20,14 +20,11 @@ from lowland._base.errors import DataError, DataTypeError, ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import Ascending, Distinct, count, index_of
 from lowland._base.params import fitted, param
-from lowland._base.units import largest, unit_powers
 from lowland._base.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.distance_rows import check_distances
-from lowland._engines.distances.metrics import has_directions
 from lowland._engines.graphs.components import ConnectedGraph
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs, smallest_eigenpairs
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.linalg.skyline import line_up
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
@@ -117,8 +114,7 @@ def isometric(Y: np.ndarray, tangents: Tangents, ids: np.ndarray) -> np.ndarray 
         return None
     usual = float(np.median(shortest[full] / longest[full]))
     broad = full & (shortest >= min(ROUND, usual) * longest)
-    unit = 2.0 ** np.round(np.log2(longest.max()))  # squares of extreme lengths overflow
-    U, S = tangents.bases[broad], tangents.lengths[broad] / unit
+    U, S = tangents.bases[broad], tangents.lengths[broad]
     B = (U.transpose(0, 2, 1) @ Y[ids[broad]]) / S[:, :, None]
     G = np.einsum("nai,naj->ij", B, B) / len(B)
     values, axes = all_eigenpairs(G)
@@ -126,7 +122,7 @@ def isometric(Y: np.ndarray, tangents: Tangents, ids: np.ndarray) -> np.ndarray 
     flat = Y @ (axes / np.sqrt(values)) @ axes.T
     flat = flat - flat.mean(axis=0)
     turn = all_eigenpairs(np.einsum("ni,nj->ij", flat, flat)).vectors
-    return fix_signs(flat @ turn).reshape(-1, q) * unit
+    return fix_signs(flat @ turn).reshape(-1, q)
 
 
 INVERSE_REG = 1e-3  # ridge of the weights of inverse_transform, relative to the trace
@@ -173,9 +169,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
     normalize: str = param(OneOf("orthonormal", "isometric"), default="orthonormal")
     tol: float = param(Real(0), default=1e-4)
 
-    embedding_: np.ndarray = fitted(
-        "n_samples", "n_components", unit=lambda m: "x" if m.normalize == "isometric" else ""
-    )
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
     eigenvalues_: np.ndarray = fitted("n_components")
     residual_: float = fitted()
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
@@ -185,7 +179,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         may_be_empty=True,
         meaning=(index_of("n_samples"), Ascending(strict=True)),
     )
-    fitted_rows_: np.ndarray = fitted("n_kept", "n_features", unit="x")
+    fitted_rows_: np.ndarray = fitted("n_kept", "n_features")
     fitted_row_indices_: np.ndarray = fitted(
         "n_kept", type=int, meaning=(index_of("n_samples"), Distinct())
     )
@@ -219,10 +213,6 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         raise NotImplementedError
 
     # --- input ---------------------------------------------------------------------------------
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        # directions have no unit, but patches are Euclidean
-        return unit_powers(0) if has_directions(self.metric) else super()._unit_powers(X)
 
     def _check_training_rows(self, X: Any) -> Any:
         self._refuse_graphs(X)
@@ -285,8 +275,6 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
 
     def _check_sizes(self, X: np.ndarray) -> None:
         name, q = type(self).__name__, self.n_components
-        if self._unit_powers(X) is None:  # X is what it is: the metric must not see it scaled
-            check_magnitude(largest(X), name, "value")
         self._check_not_beyond_rows(len(X))
         least = self._least_neighbors(q)
         if self.n_neighbors < least:

@@ -34,7 +34,6 @@ from lowland._engines.kernels.kernel_operators import (
 )
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import is_small
-from lowland._engines.linalg.magnitude import check_magnitude
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.radius import BYTES_PER_EDGE, radius_graph
 from lowland.methods._bases.graphs import GraphEmbedding, map_dtype
@@ -208,7 +207,7 @@ class DiffusionMaps(GraphEmbedding):
 
     n_neighbors: int | None = param(Null() | Integer(1), default=None)
     alpha: float = param(Real(0, closed="left"), default=1.0)
-    bandwidth: float | None = param(Null() | Real(0), default=None, unit="d^2")
+    bandwidth: float | None = param(Null() | Real(0), default=None)
     time: float = param(Real(0, closed="left"), default=1.0)
 
     eigenvalues_: np.ndarray = fitted("n_components")
@@ -216,7 +215,7 @@ class DiffusionMaps(GraphEmbedding):
     right_vectors_: np.ndarray = fitted("n_kept", "n_components")
     stationary_: np.ndarray = fitted("n_kept", meaning=at_least(0))
     densities_: np.ndarray = fitted("n_kept", meaning=above(0))
-    bandwidth_: float = fitted(unit="d^2", meaning=above(0))
+    bandwidth_: float = fitted(meaning=above(0))
 
     card = Card(
         keeps="how easily a random walk gets from one row to another",
@@ -264,9 +263,7 @@ class DiffusionMaps(GraphEmbedding):
 
     def _default_bandwidth(self, X: Any, run: FitContext) -> float:
         near = self._neighbors(X, min(SCALE_NEIGHBORS, X.shape[0] - 1), run)
-        length = median_length(near.distances[:, -1])
-        check_magnitude(length, "DiffusionMaps")
-        return length**2
+        return median_length(near.distances[:, -1]) ** 2
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         """The map from the kernel values of neighbors, and of each row with itself."""
@@ -312,7 +309,7 @@ class DiffusionMaps(GraphEmbedding):
 
         The sum over j is one step of the walk, so that t - 1 steps are left.
         """
-        exponents = heat_exponents(distances, self.bandwidth_, type(self).__name__)
+        exponents = heat_exponents(distances, self.bandwidth_)
         exponents = exponents - float(self.alpha) * np.log(densities)
         p = np.exp(exponents - exponents.max(axis=1, keepdims=True))  # avoids underflow of all
         return p / p.sum(axis=1, keepdims=True)

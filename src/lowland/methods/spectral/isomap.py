@@ -88,15 +88,15 @@ class Isomap(GeodesicEmbedding):
     (400, 2)
     """
 
-    radius: float | None = param(Null() | Real(0), default=None, unit="d")
+    radius: float | None = param(Null() | Real(0), default=None)
     landmarks: int | None = param(Null() | Integer(2), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True, unit="d")
-    eigenvalues_: np.ndarray = fitted("n_components", unit="d^2")
+    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
+    eigenvalues_: np.ndarray = fitted("n_components")
     residual_: float = fitted()
     residual_variance_: np.ndarray = fitted("n_components")
-    reconstruction_error_: float = fitted(unit="d^2")
-    lowest_eigenvalue_: float = fitted(unit="d^2")
+    reconstruction_error_: float = fitted()
+    lowest_eigenvalue_: float = fitted()
     landmarks_: np.ndarray = fitted(
         "n_landmarks", type=int, meaning=(index_of("n_kept"), Ascending(strict=True))
     )

@@ -86,15 +86,13 @@ class LaplacianEigenmaps(GraphEmbedding):
     """
 
     weights: Literal["heat", "binary"] = param(OneOf("heat", "binary"), default="heat")
-    bandwidth: float | str | None = param(
-        Null() | OneOf("median") | Real(0), default=None, unit="d^2"
-    )
+    bandwidth: float | str | None = param(Null() | OneOf("median") | Real(0), default=None)
 
     eigenvalues_: np.ndarray = fitted("n_components")
     residual_: float = fitted()
     degrees_: np.ndarray = fitted("n_kept", meaning=above(0))
-    bandwidth_: float | None = fitted(optional=True, unit="d^2", meaning=above(0))
-    scales_: np.ndarray | None = fitted("n_kept", optional=True, unit="d", meaning=above(0))
+    bandwidth_: float | None = fitted(optional=True, meaning=above(0))
+    scales_: np.ndarray | None = fitted("n_kept", optional=True, meaning=above(0))
 
     card = Card(
         keeps="who is a neighbor of whom, as smoothly as possible",
@@ -141,7 +139,7 @@ class LaplacianEigenmaps(GraphEmbedding):
             own = half_length(links.distances.max(axis=1, keepdims=True))
             w = local_weights(links.distances, own, self.scales_[links.indices])
         elif self.bandwidth_ is not None:
-            w = np.exp(heat_exponents(links.distances, self.bandwidth_, type(self).__name__))
+            w = np.exp(heat_exponents(links.distances, self.bandwidth_))
         p = w / w.sum(axis=1, keepdims=True)
         near = self._rows_at(links.indices)
         return weighted_sum(p, near, self.embedding_) / nystrom_divisors(self.eigenvalues_)

@@ -13,7 +13,6 @@ from lowland._base.models.checks import at_least, count
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import unit_powers
 from lowland._base.validation import as_dense
 from lowland._engines.grids.lattice import Net
 from lowland._engines.linalg.principal_axes import principal_axes_cost
@@ -163,17 +162,17 @@ class ElasticMap(TopographicReducer):
     tol: float = param(Real(0, closed="left"), default=1e-3)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
     shape_: np.ndarray = fitted("n_components", type=int, meaning=count(1))
-    nodes_: np.ndarray = fitted("n_nodes", "n_features", unit="x")
-    node_places_: np.ndarray = fitted("n_nodes", "n_components", unit="d")
+    nodes_: np.ndarray = fitted("n_nodes", "n_features")
+    node_places_: np.ndarray = fitted("n_nodes", "n_components")
     hits_: np.ndarray = fitted("n_nodes", type=int, meaning=count(0, "n_samples"))
-    surface_: np.ndarray = fitted("n_surface", "n_features", unit="x")
-    step_lengths_: np.ndarray = fitted("n_components", unit="d", meaning=at_least(0))
-    energy_: np.ndarray = fitted("3", unit="d^2")
+    surface_: np.ndarray = fitted("n_surface", "n_features")
+    step_lengths_: np.ndarray = fitted("n_components", meaning=at_least(0))
+    energy_: np.ndarray = fitted("3")
     surface_variance_ratio_: float = fitted()
     plane_variance_ratio_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_losses", unit="d^2")
+    loss_history_: np.ndarray = fitted("n_losses")
     n_iter_: int = fitted(type=int)
 
     card = Card(
@@ -217,9 +216,6 @@ class ElasticMap(TopographicReducer):
         if len(self.surface_) != (self._lattice(wide=True).n_units if max(shape) > 1 else 1):
             return f"{len(self.surface_)} nodes in 'surface_', but 'shape_' is {shape}"
         return super().inconsistency()
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
 
     def net(self) -> Net:
         """See :meth:`TopographicReducer.net`: the nodes, without those beyond the border."""

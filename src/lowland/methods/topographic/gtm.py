@@ -17,13 +17,12 @@ from lowland._base.rows.chunks import chunk_rows
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import in_unit, unit_powers
 from lowland._base.validation import as_dense
 from lowland._engines.grids.lattice import Lattice, Net
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.streamed_moments import Survey, fit_surveyed
+from lowland._engines.linalg.streamed_moments import survey
 from lowland.methods.topographic._base import TopographicReducer
 from lowland.methods.topographic._gtm_em import (
     Basis,
@@ -153,13 +152,13 @@ class GTM(TopographicReducer):
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True)
-    mean_: np.ndarray = fitted("n_features", unit="x")
+    mean_: np.ndarray = fitted("n_features")
     nodes_: np.ndarray = fitted("n_latent", "n_components")
     basis_centers_: np.ndarray = fitted("n_centers", "n_components")
     basis_width_: float = fitted(meaning=above(0))
-    weights_: np.ndarray = fitted("n_functions", "n_features", unit="x")
-    noise_: float = fitted(unit="d", meaning=above(0))
-    size_: float = fitted(unit="d", meaning=above(0))
+    weights_: np.ndarray = fitted("n_functions", "n_features")
+    noise_: float = fitted(meaning=above(0))
+    size_: float = fitted(meaning=above(0))
     n_known_: int = fitted(type=int)
     mean_log_likelihood_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses")
@@ -212,9 +211,6 @@ class GTM(TopographicReducer):
             return f"{len(self.nodes_)} 'nodes_', which is no grid"
         return super().inconsistency()
 
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
-
     def net(self) -> Net:
         """See :meth:`TopographicReducer.net`: the images of the nodes."""
         self._require_fitted()
@@ -240,13 +236,13 @@ class GTM(TopographicReducer):
         q = self._check_components(*rows.shape)
         self._require_room(rows.shape, min(len(rows), chunk_rows(rows.shape[1])), 8)
 
-        def fit(model: GTM, rows: Rows, found: Survey) -> None:
-            source = InChunks(rows, found, self.n_jobs, run.monitor)
-            model._fit_source(source, lambda: np.empty((0, q)), run)
-            model.embedding_ = None
-
+        shared: dict[str, Any] = {"n_jobs": self.n_jobs, "monitor": run.monitor}
         with limit_blas(1):
-            fit_surveyed(self, rows, run, fit, scatter=True)
+            found = survey(rows, "GTM", scatter=True, **shared)
+            rows = self._with_room(rows, found.greatest)
+            source = InChunks(rows, found, self.n_jobs, run.monitor)
+            self._fit_source(source, lambda: np.empty((0, q)), run)
+        self.embedding_ = None
 
     def _fit_source(
         self, source: Source, places: Callable[[], np.ndarray], run: FitContext
@@ -322,13 +318,11 @@ class GTM(TopographicReducer):
         return self.n_known_ * float(self.mean_log_likelihood_ - np.log(self.size_))
 
     def _posteriors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Of checked rows at the nodes, in the unit of the fit."""
-        e = int(getattr(self, "unit_exponent_", 0))
-        sheet = Sheet(in_unit(self.weights_, e), float(in_unit(self.noise_, e)))
-        mixture = sheet.mixture(in_unit(self.mean_, e), self._basis()(self.nodes_))
+        """Of checked rows at the nodes."""
+        mixture = self._mixture(self._basis()(self.nodes_))
         with self._running() as run:
-            R, logs = mixture.posteriors(in_unit(X, e), run.threads)
-        return R, logs + e * np.log(2) * np.sum(~np.isnan(X), axis=1)
+            R, logs = mixture.posteriors(X, run.threads)
+        return R, logs
 
     def score_samples(self, X: Any) -> np.ndarray:
         """log p(x) of each row, over its known values."""

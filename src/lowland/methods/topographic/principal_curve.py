@@ -14,7 +14,6 @@ from lowland._base.models.checks import Ascending, at_least
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import unit_powers
 from lowland._base.validation import as_dense
 from lowland._engines.grids.lattice import Net
 from lowland._engines.linalg import products
@@ -171,15 +170,15 @@ class PrincipalCurve(TopographicReducer):
     max_iter: int = param(Integer(1), default=50)
     tol: float = param(Real(0, closed="left"), default=1e-3)
 
-    curve_: np.ndarray = fitted("n_points", "n_features", unit="x")
-    arc_lengths_: np.ndarray = fitted("n_points", unit="d", meaning=(at_least(0), Ascending()))
-    embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")
-    distances_: np.ndarray = fitted("n_samples", unit="d")
-    length_: float = fitted(unit="d", meaning=at_least(0))
-    prolongation_: float = fitted(unit="d", meaning=at_least(0))
+    curve_: np.ndarray = fitted("n_points", "n_features")
+    arc_lengths_: np.ndarray = fitted("n_points", meaning=(at_least(0), Ascending()))
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    distances_: np.ndarray = fitted("n_samples")
+    length_: float = fitted(meaning=at_least(0))
+    prolongation_: float = fitted(meaning=at_least(0))
     smoothness_: float = fitted()
-    mean_squared_distance_: float = fitted(unit="d^2")
-    loss_history_: np.ndarray = fitted("n_losses", unit="d^2")
+    mean_squared_distance_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_losses")
     n_iter_: int = fitted(type=int)
 
     card = Card(
@@ -217,9 +216,6 @@ class PrincipalCurve(TopographicReducer):
         if self.n_components > self.most_components(len(self.embedding_), self.n_features_in_):
             return f"n_components={self.n_components} for {self.n_features_in_} columns"
         return super().inconsistency()
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
 
     def net(self) -> Net:
         """See :meth:`TopographicReducer.net`."""

@@ -18,12 +18,11 @@ from lowland._base.rows.fitting import needs_memory
 from lowland._base.rows.table import Rows
 from lowland._base.targets import check_labels
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import in_unit, unit_powers
 from lowland._base.validation import dense_if_small, is_sparse
 from lowland._engines.grids.lattice import Lattice, Net, PrincipalPlane
 from lowland._engines.grids.nearest_units import nearest_units
 from lowland._engines.linalg.principal_axes import principal_axes_cost
-from lowland._engines.linalg.streamed_moments import Survey, fit_surveyed
+from lowland._engines.linalg.streamed_moments import survey
 from lowland.methods.topographic import _som_training
 from lowland.methods.topographic._base import TopographicReducer
 from lowland.methods.topographic._som_training import (
@@ -160,18 +159,18 @@ class SOM(TopographicReducer):
     max_iter: int = param(Integer(0), default=25)
     learning_rate: float = param(Real(0, 1, closed="right"), default=0.5)
     places: Literal["smooth", "units"] = param(OneOf("smooth", "units"), default="smooth")
-    init: Any = param(OneOf("pca", "random") | Array(), default="pca", unit="x")
+    init: Any = param(OneOf("pca", "random") | Array(), default="pca")
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray | None = fitted("n_samples", "n_components", optional=True)
-    codebook_: np.ndarray = fitted("n_units", "n_features", unit="x")
+    codebook_: np.ndarray = fitted("n_units", "n_features")
     unit_places_: np.ndarray = fitted("n_units", "n_components")
     unit_sides_: np.ndarray = fitted("n_components", type=int, meaning=count(1))
     hits_: np.ndarray = fitted("n_units", type=int, meaning=count(0, "n_samples"))
-    u_matrix_: np.ndarray = fitted("n_units", unit="d")
-    quantization_error_: float = fitted(unit="d")
+    u_matrix_: np.ndarray = fitted("n_units")
+    quantization_error_: float = fitted()
     topographic_error_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_losses", unit="d")
+    loss_history_: np.ndarray = fitted("n_losses")
     n_iter_: int = fitted(type=int)
 
     card = Card(
@@ -211,9 +210,6 @@ class SOM(TopographicReducer):
             return f"'unit_sides_' {sides} do not make {m} units"
         return super().inconsistency()
 
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
-
     def net(self) -> Net:
         """See :meth:`TopographicReducer.net`: the units."""
         self._require_fitted()
@@ -245,11 +241,11 @@ class SOM(TopographicReducer):
         if self.rule != "batch":
             raise needs_memory("SOM", f"rule={self.rule!r}", "set rule='batch', or ")
 
-        def fit(model: SOM, rows: Rows, found: Survey) -> None:
-            model._fit_table(_som_training.InChunks(rows, found, self.n_jobs, run.monitor), run)
-            model.embedding_ = None
-
-        fit_surveyed(self, rows, run, fit, scatter=self._needs_plane())
+        shared: dict[str, Any] = {"n_jobs": self.n_jobs, "monitor": run.monitor}
+        found = survey(rows, "SOM", scatter=self._needs_plane(), **shared)
+        rows = self._with_room(rows, found.greatest)
+        self._fit_table(_som_training.InChunks(rows, found, self.n_jobs, run.monitor), run)
+        self.embedding_ = None
 
     def _needs_plane(self) -> bool:
         return self.sides is None or isinstance(self.init, str)
@@ -363,12 +359,8 @@ class SOM(TopographicReducer):
     def predict(self, X: Any) -> np.ndarray:
         """Number of the nearest unit of each row, an index into ``codebook_``."""
         checked = self._check_new_rows(X)
-        e = int(getattr(self, "unit_exponent_", 0))
         with self._running() as run:
-            checked = in_unit(dense_if_small(checked), e)
-            codebook = in_unit(self.codebook_, e)
-            missing = _has_missing(checked)
-            return nearest_units(checked, codebook, run.threads, 1, missing)[:, 0].astype(np.int64)
+            return self._nearest(dense_if_small(checked), run).astype(np.int64)
 
     def label_units(self, X: Any, y: Any) -> UnitLabels:
         """The most frequent label among the rows of X of each unit, and its share of them.

@@ -252,7 +252,7 @@ class Surface(NamedTuple):
     def _geodesics(
         self, graph: Any, links: Any, rows: np.ndarray, unit: float, run: FitContext
     ) -> np.ndarray:
-        return geodesics_of_new_rows(graph, links, unit, rows, run, owner=self.owner)
+        return geodesics_of_new_rows(graph, links, unit, rows, run)
 
 
 # The stress of some pairs of a matrix of geodesic distances, and its majorizer.

@@ -16,7 +16,6 @@ from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.units import unit_powers
 from lowland._base.validation import dense_if_small
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
@@ -139,7 +138,7 @@ class DiffeomorphicMap(Invertible):
     (150, 2)
     """
 
-    width: Any = param(Real(0) | OneOf("auto"), default="auto", unit="d")
+    width: Any = param(Real(0) | OneOf("auto"), default="auto")
     penalty: float = param(Real(0), default=3e-4)
     n_steps: int = param(Integer(1, 1000), default=10)
     landmarks: int = param(Integer(1), default=200)
@@ -147,12 +146,12 @@ class DiffeomorphicMap(Invertible):
     tol: float = param(Real(0, closed="left"), default=1e-5)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", unit="d")
-    mean_: np.ndarray = fitted("n_features", unit="x")
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
+    mean_: np.ndarray = fitted("n_features")
     axes_: np.ndarray = fitted("n_axes", "n_features")
-    width_: float = fitted(unit="d", meaning=above(0))
-    center_paths_: np.ndarray = fitted("n_times", "n_centers", "n_axes", unit="d")
-    weights_: np.ndarray = fitted("n_times", "n_centers", "n_axes", unit="d")
+    width_: float = fitted(meaning=above(0))
+    center_paths_: np.ndarray = fitted("n_times", "n_centers", "n_axes")
+    weights_: np.ndarray = fitted("n_times", "n_centers", "n_axes")
     field_norms_: np.ndarray = fitted("n_times")
     distortion_bound_: float = fitted()
     residual_variance_: float = fitted()
@@ -196,9 +195,6 @@ class DiffeomorphicMap(Invertible):
         if len(self.axes_) < self.n_components:
             return f"{len(self.axes_)} 'axes_', but n_components={self.n_components}"
         return super().inconsistency()
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return unit_powers(1)
 
     # --- fit ----------------------------------------------------------------------------------
 

@@ -19,12 +19,10 @@ from lowland._base.validation import dense_if_small, is_sparse
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.eigen import rank_cutoff
-from lowland._engines.linalg.magnitude import in_units_of
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.procrustes import align
 from lowland._engines.linalg.products import row_blocks, rows_within, times
 from lowland._engines.neighbors.duplicates import EqualRows, equal_rows
-from lowland._engines.neighbors.graph import graph_powers
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost, neighbor_query
 from lowland._engines.stress.classical_scaling import of_rows
@@ -148,25 +146,25 @@ class ManifoldSculpting(Reducer):
 
     n_neighbors: int = param(Integer(1), default=10)
     scaling: float = param(Real(0, 1), default=0.98)
-    fixed: Any = param(Null() | Array(), default=None, unit="x")
+    fixed: Any = param(Null() | Array(), default=None)
     n_init: int = param(Integer(1), default=2)
     max_iter: int = param(Integer(0), default=3000)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", unit="x")
+    embedding_: np.ndarray = fitted("n_samples", "n_components")
     local_errors_: np.ndarray = fitted("n_samples")
     loss_: float = fitted()
     loss_history_: np.ndarray = fitted("n_steps")
     scale_: float = fitted()
-    mean_neighbor_distance_: float = fitted(unit="x", meaning=above(0))
+    mean_neighbor_distance_: float = fitted(meaning=above(0))
     n_iter_: int = fitted(type=int)
     n_connected_components_: int = fitted(type=int)
-    mean_: np.ndarray = fitted("n_features", unit="x")
+    mean_: np.ndarray = fitted("n_features")
     components_: np.ndarray = fitted("n_axes", "n_features")
     distinct_: np.ndarray = fitted(
         "n_distinct", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
     )
-    coordinates_: np.ndarray = fitted("n_distinct", "n_axes", unit="x")
+    coordinates_: np.ndarray = fitted("n_distinct", "n_axes")
     edge_starts_: np.ndarray = fitted("n_distinct + 1", type=int, meaning=Starts("n_edges"))
     edge_ends_: np.ndarray = fitted(
         "n_edges", type=int, may_be_empty=True, meaning=index_of("n_distinct")
@@ -198,9 +196,6 @@ class ManifoldSculpting(Reducer):
         setup = principal_axes_cost(n, p, d) + neighbor_graph_cost(n, d, 10)
         passes = 2.5e-3 * min(n, PART) + 1.3e-3 * max(0, n - PART)
         return Estimate(setup.seconds + 0.02 + passes, setup.n_bytes + n * (8 * d + 2000))
-
-    def _unit_powers(self, X: Any) -> dict[str, int] | None:
-        return graph_powers(X, "euclidean")
 
     def _check_training_rows(self, X: Any) -> Any:
         return dense_if_small(super()._check_training_rows(X))
@@ -336,8 +331,11 @@ class ManifoldSculpting(Reducer):
         near = query_fitted(
             C, Z, k, metric="euclidean", metric_params=None, run=run, approximate=False
         )
-        width = self.mean_neighbor_distance_
-        in_units_of(width, near.distances, FARTHEST, type(self).__name__)
+        if near.distances.max(initial=0.0) > FARTHEST * self.mean_neighbor_distance_:
+            raise DataError(
+                f"{type(self).__name__}: X has a new row at distance {near.distances.max():.0e} "
+                "from the fitted rows, which is too far to compute its place; leave it out."
+            )
         equal = near.distances[:, 0] == 0
         found = np.empty((len(Z), Y.shape[1]))
         found[equal] = Y[near.indices[equal, 0]]

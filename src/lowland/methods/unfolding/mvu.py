@@ -18,7 +18,6 @@ from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
 from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost, without_copies
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
-from lowland._engines.linalg.magnitude import in_units_of
 from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.initial_map import landmark_map, separated
@@ -131,18 +130,18 @@ class MVU(GraphEmbedding):
     tol: float = param(Real(0, closed="left"), default=1e-5)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True, unit="d")
-    variance_: float = fitted(unit="d^2")
-    eigenvalues_: np.ndarray = fitted("rank", unit="d^2")
+    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
+    variance_: float = fitted()
+    eigenvalues_: np.ndarray = fitted("rank")
     rank_: int = fitted(type=int)
     violation_max_: float = fitted()
     violation_mean_: float = fitted()
     kkt_residual_: float = fitted()
     duality_gap_: float | None = fitted(optional=True)
-    variance_history_: np.ndarray = fitted("n_rounds", unit="d^2")
+    variance_history_: np.ndarray = fitted("n_rounds")
     n_iter_: int = fitted(type=int)
     factor_: np.ndarray = fitted("n_kept", "rank", meaning=Interval(-FARTHEST, FARTHEST))
-    edge_unit_: float = fitted(unit="d", meaning=above(0))
+    edge_unit_: float = fitted(meaning=above(0))
 
     card = Card(
         keeps="distances of neighbors, exactly or within a slack; all others as large as possible",
@@ -275,8 +274,7 @@ class MVU(GraphEmbedding):
         q = self.embedding_.shape[1]
         known = links.indices >= 0
         lengths = np.where(known, links.distances, 0.0)
-        d = in_units_of(self.edge_unit_, lengths, FARTHEST, "MVU")
-        Z = place_by_lateration(self.factor_, links.indices, d)
+        Z = place_by_lateration(self.factor_, links.indices, lengths / self.edge_unit_)
         return _leading(Z, q) * self.edge_unit_
 
 

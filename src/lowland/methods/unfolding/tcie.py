@@ -132,7 +132,7 @@ class TCIE(GeodesicEmbedding):
     tol: float = param(Real(0, closed="left"), default=1e-6)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True, unit="d")
+    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
     boundary_: np.ndarray = fitted(
         "n_boundary",
         type=int,
@@ -143,8 +143,8 @@ class TCIE(GeodesicEmbedding):
         "n_landmarks", type=int, meaning=(index_of("n_kept"), Ascending(strict=True))
     )
     share_kept_: float = fitted()
-    stress_: float = fitted(unit="d^2")
-    loss_history_: np.ndarray = fitted("n_steps", unit="d^2")
+    stress_: float = fitted()
+    loss_history_: np.ndarray = fitted("n_steps")
     n_iter_: int = fitted(type=int)
 
     card = Card(
