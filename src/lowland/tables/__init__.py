@@ -1,19 +1,40 @@
-"""Reading tables and writing maps: everything that touches a user's files."""
+"""Reading tables and writing maps: everything that touches a user's files.
 
-from lowland.tables.distances import read_distances
-from lowland.tables.in_memory import as_distances, as_table
-from lowland.tables.sources import holds_distances
-from lowland.tables.table import Table, read_table
-from lowland.tables.writing import (
-    check_free,
-    check_suffix,
-    check_writable,
-    coordinate_names,
-    map_frame,
-    staged_outputs,
-    write_frame,
-)
+A function is imported when it is first used: the options about a table are part of the help.
+"""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lowland.tables.distances import read_distances
+    from lowland.tables.in_memory import as_distances, as_table
+    from lowland.tables.sources import holds_distances
+    from lowland.tables.table import Table, read_table
+    from lowland.tables.writing import (
+        check_free,
+        check_suffix,
+        check_writable,
+        coordinate_names,
+        map_frame,
+        staged_outputs,
+        write_frame,
+    )
+
+_HOMES = {
+    "Table": "table",
+    "as_distances": "in_memory",
+    "as_table": "in_memory",
+    "check_free": "writing",
+    "check_suffix": "writing",
+    "check_writable": "writing",
+    "coordinate_names": "writing",
+    "holds_distances": "sources",
+    "map_frame": "writing",
+    "read_distances": "distances",
+    "read_table": "table",
+    "staged_outputs": "writing",
+    "write_frame": "writing",
+}
 __all__ = [
     "Table",
     "as_distances",
@@ -29,3 +50,15 @@ __all__ = [
     "staged_outputs",
     "write_frame",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lowland.tables' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"lowland.tables.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
