@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 
+import numpy as np
 import pytest
 import typer
 
@@ -102,3 +103,29 @@ def test_the_call_in_the_report_has_every_option_that_was_given():
         "lowland.workflow.make_map('iris', 'pca', seed=3, drop=('sepal width (cm)',), "
         "scale='standard', whiten=True)"
     )
+
+
+def sizes(figure):
+    """The sizes of all points of a figure."""
+    drawn = [each for axes in figure.axes for each in axes.collections]
+    return {size for each in drawn if hasattr(each, "get_sizes") for size in each.get_sizes()}
+
+
+def test_every_picture_of_a_map_has_the_look_that_was_asked_for(monkeypatch, tmp_path):
+    """An option about pictures is declared in one place and drawn in another, and nothing else."""
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    path = tmp_path / "rows.csv"
+    np.savetxt(path, X, delimiter=",", header="a,b,c,d", comments="")
+    runs = [
+        (X, "pca", {"n_components": 1}),
+        (X, "pca", {}),
+        (X, "pca", {"n_components": 3}),
+        (X, "relational_perspective_map", {}),
+        (path, "pca", {"engine": "stream"}),
+    ]
+    usual = [make_map(data, method, measure=False, **how) for data, method, how in runs]
+    assert all(sizes(made.picture()) and 7.0 not in sizes(made.picture()) for made in usual)
+    monkeypatch.setattr(RunSettings, "look", {"s": 7.0})
+    for data, method, how in runs:
+        assert sizes(make_map(data, method, measure=False, **how).picture()) == {7.0}, method
+    assert 7.0 not in sizes(usual[1].picture())

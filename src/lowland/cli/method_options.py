@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lowland._base.constraints import Constraint
 
 # The groups of options after those that most people need.
-GROUPS = ("input", "columns", "preparation", "map", "output", "large tables")
+GROUPS = ("input", "columns", "preparation", "map", "pictures", "output", "large tables")
 # Parameters of all methods that have an option of another name.
 SPELLED = {
     "random_state": "--seed",

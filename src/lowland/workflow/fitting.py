@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ class FitOptions(NamedTuple):
     verbose: bool = False
     pca: str = "auto"
     spelling: Spelling = PYTHON
+    look: Mapping[str, Any] = {}  # of the points in all pictures of the map
 
 
 class Fit(NamedTuple):
@@ -44,6 +46,7 @@ class Fit(NamedTuple):
     log: list[str]
     is_turned: bool = False  # by an orientation; then an axis is no longer one of the method's
     learned_from: str | None = None  # the column that the method was given beside the rows
+    look: Mapping[str, Any] = {}  # of its points in all pictures
 
 
 def fit_method(
@@ -78,7 +81,7 @@ def fit_method(
     model = steps[0] if len(steps) == 1 else Chain(steps)
     name = registry.snake_case(cls.__name__)
     facts = seconds, peak.n_bytes, stop.asked, log
-    return Fit(name, estimator, model, Y, *facts, learned_from=target.column)
+    return Fit(name, estimator, model, Y, *facts, learned_from=target.column, look=options.look)
 
 
 def _reduced(

@@ -94,7 +94,15 @@ class RunSettings(Options):
         """How a method is fitted."""
         from lowland.workflow.fitting import FitOptions
 
-        return FitOptions(self.seed, self.n_jobs, self.verbose, str(self.pca), self.spelling)
+        return FitOptions(
+            *(self.seed, self.n_jobs, self.verbose, str(self.pca), self.spelling, self.look)
+        )
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """What was asked for of the points in all pictures of a map."""
+        given = self.changed()
+        return {name: given[name] for name in PICTURES if name in given}
 
     @property
     def stream(self) -> StreamOptions:
@@ -150,12 +158,17 @@ class Matching(Options):
     spelling: Spelling = PYTHON
 
 
+# Options about the points in the pictures of a map; drawn by ``plot._points.point_look``.
+PICTURES = tuple(
+    name for name, declared in RunSettings.declared().items() if declared.group == "pictures"
+)
 # What functions take; the commands take what a text can say, and show progress on a terminal.
 FITTING = ("seed", "n_jobs", "verbose")
 COMPARING = ("color", "pca", *FITTING)
 ALIGNED = ("color", "measure", *FITTING)
 MAKING = (
     "color",
+    *PICTURES,
     "pca",
     "orient",
     "measure",

@@ -135,7 +135,8 @@ def stream_map(
     name = registry.snake_case(cls.__name__)
     seconds = fitted.seconds + stages.seconds.get("placing", 0.0)
     facts = seconds, fitted.peak_bytes, fitted.stopped, log
-    fit = Fit(name, _last(model), model, Y, *facts, learned_from=table.target.column)
+    more = {"learned_from": table.target.column, "look": options.fit.look}
+    fit = Fit(name, _last(model), model, Y, *facts, **more)
     if options.measure:
         judged = judge_sample(
             *(table.prepared, fit, len(table.looked.rows), given, table.target.values),
