@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lowland.cli import options
+from lowland.cli.console import beside, file_lines
 from lowland.cli.map_command import STOPPED
 from lowland.cli.method_options import MethodCommand
 from lowland.cli.options import Frame, argument, framed
@@ -126,15 +127,13 @@ def lines(result: AlignedTables, files: MapFiles) -> list[str]:
         said += [f"{one['set']}: {first}", *(f"  {line}" for line in rest)]
     made = f"{count(found['dimensions'], 'dimension')} in {found['seconds']:.2f} s"
     early = "; stopped early" if result.stopped_early else ""
-    written = files.named()
-    width = max(8, *map(len, written))
     return [
         *said,
         f"{type(result.estimator).__name__}: {found['rows']} rows, {made}{early}",
         *(f"  {line}" for line in found["preparation"]),
         *match_lines(found),
         *quality_lines(result),
-        *(f"  {kind:<{width}} {path}" for kind, path in written.items()),
+        *file_lines(files.named()),
     ]
 
 
@@ -166,13 +165,9 @@ def percentage(share: float) -> str:
 
 def quality_lines(result: AlignedTables) -> list[str]:
     """The trustworthiness of each set's part of the map, beside that of a PCA map and of chance."""
-    said = []
-    for name, table in result.quality.items():
-        for row in table:
-            if row.name == "trustworthiness":
-                beside = [("PCA", row.pca), ("chance", row.random)]
-                others = ", ".join(
-                    f"{who} {value:.2f}" for who, value in beside if value is not None
-                )
-                said.append(f"  trustworthiness of {name} {row.value:.3f} ({others})")
-    return said
+    return [
+        f"  trustworthiness of {name} {beside(row)}"
+        for name, table in result.quality.items()
+        for row in table
+        if row.name == "trustworthiness"
+    ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lowland.cli import options
-from lowland.cli.console import trust_lines
+from lowland.cli.console import beside, file_lines, trust_lines
 from lowland.cli.failures import resumable
 from lowland.cli.options import Frame, framed, valued
 from lowland.tables.options import TABLE, TableOptions
@@ -144,24 +144,18 @@ def lines(result: MapResult, files: MapFiles, check: bool = False) -> list[str]:
         kept = found["parts"]["kept"]
         kept = f", {kept} kept by --resume" if kept else ""
         written["map"] += f" ({count(found['parts']['files'], 'part')}{kept})"
-    width = max(8, *map(len, written))
     return [
         f"{found['input']}: {first}",
         *(f"  {line}" for line in rest),
         f"{type(result.estimator).__name__}: {'; '.join(made)}",
         *quality_lines(result),
         *trust_lines(result.trust, reasons=check),
-        *(f"  {kind:<{width}} {path}" for kind, path in written.items()),
+        *file_lines(written),
     ]
 
 
 def quality_lines(result: MapResult) -> list[str]:
     """The two most telling measures, beside those of a PCA map and of a random one."""
     table = [] if result.quality is None else list(result.quality)
-    lines = []
-    for row in table:
-        if row.name in ("trustworthiness", "neighbor_recall"):
-            beside = [("PCA", row.pca), ("chance", row.random)]
-            others = ", ".join(f"{who} {value:.2f}" for who, value in beside if value is not None)
-            lines.append(f"  {row.name.replace('_', ' ')} {row.value:.3f} ({others})")
-    return lines
+    names = ("trustworthiness", "neighbor_recall")
+    return [f"  {row.name.replace('_', ' ')} {beside(row)}" for row in table if row.name in names]

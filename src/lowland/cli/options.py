@@ -17,7 +17,6 @@ from typing import Annotated, Any
 
 import typer
 
-from lowland._base import constraints
 from lowland._base.constraints import Boolean, Choice, Names, read_value
 from lowland._base.errors import COMMAND_LINE
 from lowland._base.options import Option, Options
@@ -203,11 +202,6 @@ def typer_option(declared: Option) -> tuple[Any, Any]:
     )
     kind: Any = list[str] if several else str
     return Annotated[kind | None, info], str(default) if shown else None
-
-
-def split(names: list[str] | None) -> list[str]:
-    """``--coordinates a,b --coordinates c`` names three columns."""
-    return constraints.split(names or ())
 
 
 def as_data(sources: list[str]) -> str | list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lowland._base.constraints import split
 from lowland.cli import options
+from lowland.cli.console import file_lines
 from lowland.cli.options import Frame, framed
 from lowland.tables.options import FOREIGN, TableOptions
 from lowland.workflow.options import RunSettings
@@ -32,7 +34,7 @@ def score_command(
 
     written = checked_outputs(frame, {"report": report}, [source, map_file])
     (given,) = given_maps(
-        *(source, [map_file], options.split(coordinates), table, settings.n_jobs), frame.notes
+        *(source, [map_file], split(coordinates or ()), table, settings.n_jobs), frame.notes
     )
     score = given.score()
     frame.notes(note for note in score.notes if note.startswith("caution"))
@@ -68,10 +70,10 @@ def lines(found: Any, results: list[str], written: dict[str, Path]) -> list[str]
     return [
         f"{prepared.table.source}: {prepared.log[0]}",
         *(f"  {line}" for line in prepared.log[1:]),
-        f"{found.given.name}: {notes[0]}",
+        f"{found.name}: {notes[0]}",
         *(f"  {note}" for note in notes[1:] if not note.startswith("caution")),
         *results,
-        *(f"  {kind:<8} {path}" for kind, path in written.items()),
+        *file_lines(written),
     ]
 
 
@@ -80,7 +82,7 @@ def facts(found: Any, written: dict[str, Path]) -> dict[str, Any]:
     prepared = found.prepared
     return {
         "input": prepared.table.source,
-        "map": found.given.name,
+        "map": found.name,
         "coordinates": found.columns,
         "rows": len(found.coordinates),
         "preparation": prepared.log,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lowland._base.constraints import split
 from lowland.cli import options
 from lowland.cli.console import trust_lines
 from lowland.cli.options import Frame, framed, valued
@@ -48,15 +49,15 @@ def trust_command(
     from lowland.tables import check_suffix
     from lowland.workflow.foreign.judging import given_maps
 
-    beside = options.split(others)
+    beside = split(others or ())
     if points is not None:
         check_suffix(points)
     maps = [map_file, *beside]
     written = checked_outputs(frame, {"report": report, "points": points}, [source, *maps])
     given, *more = given_maps(
-        *(source, maps, options.split(coordinates), table, settings.n_jobs), frame.notes
+        *(source, maps, split(coordinates or ()), table, settings.n_jobs), frame.notes
     )
-    found = given.trust(more, settings)
+    found = given.judge(more, settings)
     frame.notes(note for note in found.notes if note.startswith("caution"))
     if report is not None:
         found.report(report, command=frame.typed, force=frame.force)

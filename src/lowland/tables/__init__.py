@@ -24,16 +24,9 @@ _HOMES = {
     "Table": "table",
     "as_distances": "in_memory",
     "as_table": "in_memory",
-    "check_free": "writing",
-    "check_suffix": "writing",
-    "check_writable": "writing",
-    "coordinate_names": "writing",
     "holds_distances": "sources",
-    "map_frame": "writing",
     "read_distances": "distances",
     "read_table": "table",
-    "staged_outputs": "writing",
-    "write_frame": "writing",
 }
 __all__ = [
     "Table",
@@ -55,10 +48,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'lowland.tables' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"lowland.tables.{_HOMES[name]}"), name)
+    home = _HOMES.get(name, "writing")
+    return getattr(importlib.import_module(f"lowland.tables.{home}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *__all__])

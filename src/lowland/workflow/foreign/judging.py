@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from lowland.workflow.pictures.maps import picture_of_map
 from lowland.workflow.run import classes_in
 from lowland.workflow.summary import summarize
 from lowland.workflow.targets import first_class
-from lowland.workflow.trusting import Source, judge_map, trust_frame, why_not_judged
+from lowland.workflow.trusting import Judged, Source, judge_map, trust_frame, why_not_judged
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,14 +35,22 @@ if TYPE_CHECKING:
 NO_REFITS = "a map that is given cannot be made again"
 
 
-class GivenMap(NamedTuple):
-    """A map of prepared rows, its columns of coordinates, and how its rows were found."""
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class GivenMap:
+    """A map of prepared rows, its columns of coordinates, and what is known of it."""
 
     prepared: Prepared
     name: str
     map: ForeignMap
     columns: list[str]
     notes: list[str]  # which columns and which rows were taken for which
+    measures: Measures | None = None
+    judged: Trust | None = None
+    function: ClassVar[str] = ""  # that reports are made by
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        return self.map.Y
 
     @property
     def source(self) -> Source:
@@ -53,17 +61,17 @@ class GivenMap(NamedTuple):
         """The map with its measures; refused if it has too few rows."""
         measures = self.map.score()
         if measures.table is None:
-            few = count(len(self.map.Y), "row")
+            few = count(len(self.coordinates), "row")
             raise DataError(f"{self.prepared.table.source}: {few} are too few to measure a map.")
-        return MapScore(self, measures=measures)
+        return MapScore(**vars(self) | {"measures": measures})
 
-    def trust(self, others: Sequence[GivenMap], settings: RunSettings) -> MapTrust:
+    def judge(self, others: Sequence[GivenMap], settings: RunSettings) -> MapTrust:
         """The map, judged point by point; other maps of the same rows tell what is stable."""
-        reason = why_not_judged(self.map.Y, None, self.source)
+        reason = why_not_judged(self.coordinates, None, self.source)
         if reason:
             raise DataError(f"{self.prepared.table.source}: the map cannot be judged: {reason}.")
         found = self.map.trust(
-            others=[other.map.Y for other in others],
+            others=[other.coordinates for other in others],
             random_state=settings.seed,
             verbose=settings.verbose,
         )
@@ -74,37 +82,11 @@ class GivenMap(NamedTuple):
             notes.append(f"compared with {count(len(others), 'other map')}: {named}")
             told = [line for other in others for line in other.notes if line.startswith("caution")]
             notes += [line for line in dict.fromkeys(told) if line not in notes]
-        return MapTrust(self._replace(notes=notes), trust=found)
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Known:
-    """A map that any tool has made, and what is known of it."""
-
-    given: GivenMap
-    measures: Measures | None = None
-    trust: Trust | None = None
-    function: ClassVar[str] = ""  # that reports are made by
-
-    @property
-    def prepared(self) -> Prepared:
-        return self.given.prepared
-
-    @property
-    def coordinates(self) -> np.ndarray:
-        return self.given.map.Y
-
-    @property
-    def columns(self) -> list[str]:
-        return self.given.columns
-
-    @property
-    def notes(self) -> list[str]:
-        return self.given.notes
+        return MapTrust(**vars(self) | {"notes": notes, "judged": found})
 
     def picture(self) -> Figure:
         """The map as a matplotlib figure; :func:`lowland.plot.save_figure` writes it."""
-        table, title = self.prepared.table, self.given.map.title
+        table, title = self.prepared.table, self.map.title
         return picture_of_map(table, self.coordinates, first_class(table), title, self.columns)
 
     def report(
@@ -113,26 +95,23 @@ class Known:
         """Write a report about the map, measured and judged, one HTML file."""
         from lowland.report import write_report
 
-        given, keeper, log = self.given, OptionalStages(), list(self.notes)
-        measures, trust = self.measures, self.trust
-        if measures is None:
-            measures = keeper.attempt("measures", given.map.score, NOT_MEASURED)
-        if trust is None:
-            reason = why_not_judged(self.coordinates, None, given.source)
-            if reason:
-                log.append(f"the points of the map were not judged: {reason}")
-            else:
-                judged = judge_map(given.source, self.coordinates, 0, given.map.n_jobs, None)
-                trust, log = judged.trust, [*log, *judged.lines()]
+        keeper, log, judged = OptionalStages(), list(self.notes), self.judged
+        measures = self.measures or keeper.attempt("measures", self.map.score, NOT_MEASURED)
+        if judged is None:
+            reason = why_not_judged(self.coordinates, None, self.source)
+            found = Judged(None, reason)
+            if not reason:
+                found = judge_map(self.source, self.coordinates, 0, self.map.n_jobs, None)
+            judged, log = found.trust, [*log, *found.lines()]
         color = first_class(self.prepared.table)
         command = command or f"lowland.workflow.{self.function}(data, coordinates)"
-        entry = given.map.entry(measures, trust)
+        entry = self.map.entry(measures, judged)
         with staged_outputs([Path(path)], force=force) as [staged]:
             log += keeper.log()
             write_report(summarize(self.prepared, [entry], log, command, color), staged)
 
 
-class MapScore(Known):
+class MapScore(GivenMap):
     """A map that any tool has made, and its measures."""
 
     function = "score_map"
@@ -145,7 +124,7 @@ class MapScore(Known):
         return self.measures.table
 
     def __repr__(self) -> str:
-        text = f"{self.given.map.title!r}, {count(len(self.coordinates), 'row')}"
+        text = f"{self.map.title!r}, {count(len(self.coordinates), 'row')}"
         if "trustworthiness" in self.quality.to_dict():
             text += f", trustworthiness {self.quality['trustworthiness'].value:.3f}"
         return f"MapScore({text})"
@@ -155,11 +134,16 @@ class MapScore(Known):
         return picture_html(self.picture(), repr(self)) + self.quality._repr_html_()
 
 
-class MapTrust(Known):
+class MapTrust(GivenMap):
     """A map that any tool has made, and where it can be believed."""
 
-    trust: Trust
     function = "trust_map"
+
+    @property
+    def trust(self) -> Trust:
+        """The sentences, the points, the islands and the gaps between them."""
+        assert self.judged is not None
+        return self.judged
 
     def write_points(
         self, path: str | os.PathLike[str], *, force: bool = True, raw_text: bool = False
@@ -169,7 +153,7 @@ class MapTrust(Known):
             write_frame(trust_frame(self.prepared.table, self.trust), staged, raw_text=raw_text)
 
     def __repr__(self) -> str:
-        return f"MapTrust({self.given.map.title!r}, {self.trust!r})"
+        return f"MapTrust({self.map.title!r}, {self.trust!r})"
 
     def _repr_html_(self) -> str:
         """The picture and one sentence for each question, for notebooks."""
@@ -281,4 +265,4 @@ def trust_map(
     """
     maps = [coordinates, *others]
     first, *beside = given_maps(data, maps, coordinate_names, table, settings.n_jobs)
-    return first.trust(beside, settings)
+    return first.judge(beside, settings)
