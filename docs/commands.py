@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
 import types
 import typing
@@ -61,13 +60,7 @@ def _declared(parameter: tuple[str, Any, Any, Any]) -> Declared:
     given = [info.default, *(info.param_decls or ())]
     spellings = ", ".join(each for each in given if isinstance(each, str)).replace("/", ", ")
     if kind is not bool:
-        spellings += " " + (info.metavar or _values(kind)).replace("|", r"\|")
+        spellings += " " + (info.metavar or "VALUE").replace("|", r"\|")
         if info.show_default and default is not None:
-            text += f" Default: `{getattr(default, 'value', default)}`."
+            text += f" Default: `{default}`."
     return Declared(spellings, text, False)
-
-
-def _values(kind: Any) -> str:
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return "|".join(str(member.value) for member in kind)
-    return {int: "N", str: "TEXT"}.get(kind, "VALUE")

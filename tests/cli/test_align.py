@@ -222,7 +222,7 @@ def test_the_report_shows_sets_matches_and_quality(made):
         (["left.csv", "right.csv", "--match", "code=remark"], "no id of left (column 'code')"),
         (["left.csv", "right.csv", "--match", "code", "--same-order"], "by ids or by their order"),
         (["left.csv", "right.csv", "--match", "code", "--id", "code"], "leave --id out"),
-        (["left.csv", "right.csv", "--hold-out", "2"], "--hold-out: 2.0 is not allowed"),
+        (["left.csv", "right.csv", "--hold-out", "2"], "--hold-out: '2' is not allowed"),
         (["left.csv", "right.csv", "-m", "procrustes"], "add --match COLUMN or --same-order"),
         (["left.csv", "right.csv", "--columns", "a,b"], "--columns: right has none of these"),
         (["left.csv", "right.csv", "--n-neighbor", "3"], "did you mean --n-neighbors?"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import typer
 
+from lowland.cli.app import app
 from support.processes import cpu_seconds
 
 HEAVY = ("numpy", "scipy", "sklearn", "polars", "matplotlib", "pandas")
@@ -147,3 +150,26 @@ def test_names_that_the_terminal_cannot_show_are_escaped(tmp_path):
     done = lowland("map", "t.csv", cwd=tmp_path, env=environment)
     assert done.returncode == 0
     assert r"gr\xf6\xdfe" in done.stdout
+
+
+LINES = 55  # of a screen
+
+
+def listed(text):
+    """The long options that a help lists."""
+    return set(re.findall(r"(?<!\S)--[a-z-]+", text.replace(",", " ")))
+
+
+@pytest.mark.parametrize("command", [*typer.main.get_command(app).commands])
+def test_help_fits_on_a_screen_and_names_every_option(command):
+    short = lowland(command, "--help").stdout
+    assert short.count("\n") <= LINES
+    params = typer.main.get_command(app).commands[command].params
+    names = {name for param in params for name in param.opts if name.startswith("--")}
+    if "--help-all" not in names:
+        assert names <= listed(short)
+        return
+    every = lowland(command, "--help-all").stdout
+    assert names <= listed(every)
+    assert names - {"--impute"} <= listed(short)
+    assert all(f"\n{group}:\n" in every for group in ("Options", "Input", "Columns", "Output"))

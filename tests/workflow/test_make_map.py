@@ -235,7 +235,7 @@ def test_the_stages_are_timed_as_far_as_they_are_done(tmp_path):
         ("iris", {"color": "clas"}, "unknown column 'clas'; did you mean 'class'?"),
         ("iris", {"scale": "much"}, "scale: 'much' is not allowed; expected auto, none"),
         ("iris", {"missing": "zero"}, "missing: 'zero' is not allowed; expected refuse, drop"),
-        ("iris", {"pca": 0}, "pca: '0' is not allowed"),
+        ("iris", {"pca": 0}, "pca: 0 is not allowed; expected an integer >= 1 or auto, none"),
         ("iris", {"labels": np.arange(3)}, "label 'label' has 3 values for 150 rows"),
         ("nowhere.csv", {}, "nowhere.csv: no such file"),
         ([[1.0, 2.0], [3.0]], {}, "data cannot be read as an array"),

@@ -169,7 +169,7 @@ def test_a_map_that_is_not_measured_is_not_judged():
     assert result.trust is None
     assert result.to_dict()["not_judged"] is None
     assert "judging" not in result.seconds
-    with pytest.raises(ValueError, match="check=True: a map that is not measured"):
+    with pytest.raises(ValueError, match="check: a map that is not measured"):
         make_map("iris", "pca", measure=False, check=True)
 
 

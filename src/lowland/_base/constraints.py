@@ -1,22 +1,39 @@
 """What a parameter may be: sets of values that describe themselves and read themselves from text.
 
 Messages (``expected an integer >= 1 or None``), documentation and the command line's options are
-all made from these. ``a | b`` allows either.
+all made from these. ``a | b`` allows either. Numpy is imported where a value is checked, not above,
+because help is shown without it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-import numpy as np
+from lowland._base.errors import ParameterError
 
 LARGE = 2**63  # integers beyond it do not fit into the kernels' types
 
 
 def _is_bool(value: Any) -> bool:
+    import numpy as np
+
     return isinstance(value, bool | np.bool_)
+
+
+def read_value(name: str, constraint: Constraint, text: str) -> Any:
+    """The value that a text stands for; refused if the parameter does not allow it."""
+    try:
+        value = constraint.parse(text)
+    except ValueError:
+        pass
+    else:
+        if constraint.allows(value):
+            return value
+    raise ParameterError(f"{name}: {text!r} is not allowed; expected {constraint.describe()}.")
 
 
 class Constraint:
@@ -92,8 +109,8 @@ class Integer(Constraint):
 class Real(Constraint):
     """A finite number in an interval; ``closed`` names the ends that belong to it."""
 
-    low: float = -np.inf
-    high: float = np.inf
+    low: float = -math.inf
+    high: float = math.inf
     closed: Literal["neither", "left", "right", "both"] = "neither"
 
     def allows(self, value: Any) -> bool:
@@ -103,16 +120,16 @@ class Real(Constraint):
             value = float(value)
         except (OverflowError, ValueError, TypeError):  # 10**400
             return False
-        if not np.isfinite(value):
+        if not math.isfinite(value):
             return False
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         below = value <= self.high if self.closed in ("right", "both") else value < self.high
         return bool(above and below)
 
     def describe(self) -> str:
-        if np.isinf(self.low) and np.isinf(self.high):
+        if math.isinf(self.low) and math.isinf(self.high):
             return "a finite number"
-        if np.isinf(self.high):
+        if math.isinf(self.high):
             return f"a number {'>=' if self.closed in ('left', 'both') else '>'} {self.low:g}"
         left = "[" if self.closed in ("left", "both") else "("
         right = "]" if self.closed in ("right", "both") else ")"
@@ -218,6 +235,8 @@ class Several(Constraint):
         self.each = each
 
     def allows(self, value: Any) -> bool:
+        import numpy as np
+
         if not isinstance(value, list | tuple | np.ndarray) or np.ma.is_masked(value):
             return False
         if isinstance(value, np.ndarray) and value.ndim != 1:
@@ -237,6 +256,8 @@ class Array(Constraint):
     """A two-dimensional array of numbers."""
 
     def allows(self, value: Any) -> bool:
+        import numpy as np
+
         try:
             array = value if hasattr(value, "dtype") else np.asarray(value)
             return np.ndim(array) == 2 and array.dtype.kind in "fiub" and not np.ma.is_masked(value)
@@ -261,6 +282,8 @@ class Seed(Constraint):
     """What a random generator can be made from (see :func:`lowland._base.context.generator`)."""
 
     def allows(self, value: Any) -> bool:
+        import numpy as np
+
         return (
             value is None
             or (isinstance(value, numbers.Integral) and int(value) >= 0 and not _is_bool(value))
@@ -272,3 +295,137 @@ class Seed(Constraint):
 
     def parse(self, text: str) -> int:
         return int(text)
+
+
+# What the options of a table and a run may be.
+
+
+class Anything(Constraint):
+    """What the function that uses it checks by itself."""
+
+    def allows(self, value: Any) -> bool:
+        return True
+
+    def parse(self, text: str) -> str:
+        return text
+
+
+class Choice(OneOf):
+    """One of a few names, in the words of a message for everybody; ``aliases`` are typed, too."""
+
+    def __init__(self, *choices: str, **aliases: str) -> None:
+        super().__init__(*choices)
+        self.aliases = {alias.replace("_", "-"): choice for alias, choice in aliases.items()}
+
+    def describe(self) -> str:
+        return ", ".join(self.choices)
+
+    def parse(self, text: str) -> str:
+        return super().parse(self.aliases.get(text, text))
+
+
+class Names(Constraint):
+    """Names of columns."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+
+    def describe(self) -> str:
+        return "names of columns"
+
+    def take(self, value: Any) -> Any:
+        """Several names, from one or several."""
+        if isinstance(value, str):
+            return (value,)
+        given = tuple(value) if isinstance(value, Iterable) else (value,)
+        return tuple(dict.fromkeys(given)) if self.allows(given) else given
+
+    def parse_all(self, texts: Sequence[str]) -> Any:
+        """The value of an option that is typed once or several times."""
+        return tuple(split(texts))
+
+
+def split(texts: Sequence[str]) -> list[str]:
+    """``--columns a,b --columns c`` names three columns; a name with a comma is quoted."""
+    import csv
+    import io
+
+    # A line break separates names as a comma does, unless it is quoted.
+    records = [csv.reader(io.StringIO(text, newline="")) for text in texts]
+    try:
+        given = [name for reader in records for record in reader for name in record]
+    except csv.Error as error:
+        raise ParameterError(f"{list(texts)}: not names of columns: {error}.") from error
+    return list(dict.fromkeys(name.strip() for name in given if name.strip()))
+
+
+class Orders(Names):
+    """The values of columns of text in their order."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(
+            isinstance(name, str) and _is_order(order) for name, order in value.items()
+        )
+
+    def describe(self) -> str:
+        return "a dictionary of columns, each with two or more different values in their order"
+
+    def take(self, value: Any) -> Any:
+        return value
+
+    def parse_all(self, texts: Sequence[str]) -> dict[str, list[str]]:
+        """``--order size,weight=low,high --order rank=a,b`` is the order of three columns."""
+        found: dict[str, list[str]] = {}
+        for text in texts:
+            names, equals, values = text.partition("=")
+            if not names.strip() or not equals or len(split([values])) < 2:
+                raise ParameterError(
+                    f"--order: {text!r} is not allowed; expected a column and its values in their "
+                    "order, such as 'size=low,medium,high'."
+                )
+            found |= dict.fromkeys(split([names]), split([values]))
+        return found
+
+
+def _is_order(order: Any) -> bool:
+    if not isinstance(order, list | tuple) or not all(isinstance(value, str) for value in order):
+        return False
+    return len(order) > 1 and len({*order}) == len(order)
+
+
+# Seconds of the periods that dates and times repeat in; a year is the mean Gregorian year.
+PERIODS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "year": 31556952.0}
+_PERIOD = Real(0)
+
+
+class Cycles(Orders):
+    """The periods of columns."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(
+            isinstance(name, str)
+            and (period in PERIODS if isinstance(period, str) else _PERIOD.allows(period))
+            for name, period in value.items()
+        )
+
+    def describe(self) -> str:
+        return (
+            "a dictionary of columns, each with its period: a number > 0 or, for dates, "
+            f"{', '.join(PERIODS)}"
+        )
+
+    def parse_all(self, texts: Sequence[str]) -> dict[str, Any]:
+        """``--cyclic hour=24,when=week`` are the periods of two columns."""
+        found: dict[str, Any] = {}
+        for text in split(texts):
+            name, equals, period = (part.strip() for part in text.rpartition("="))
+            if not name or not equals or not period:
+                raise ParameterError(
+                    f"--cyclic: {text!r} is not allowed; expected a column and its period, such "
+                    "as 'hour=24' or 'when=week'."
+                )
+            try:
+                found[name] = float(period)
+            except ValueError:
+                found[name] = period
+        return found

@@ -40,7 +40,13 @@ def shown(value: Any, most: int = 200) -> str:
 
 
 # Keywords that have another name on the command line.
-OPTION_NAMES = {"id_column": "id", "labels": "label", "label_file": "labels", "n_jobs": "jobs"}
+OPTION_NAMES = {
+    "id_column": "id",
+    "labels": "label",
+    "label_file": "labels",
+    "measure": "report",
+    "n_jobs": "jobs",
+}
 
 
 class Spelling(NamedTuple):

@@ -18,8 +18,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
-import numpy as np
-
 from lowland._base.constraints import LARGE, Constraint
 from lowland._base.errors import ParameterError, shown, unknown_name
 
@@ -306,6 +304,8 @@ class Declared:
 
 def same_value(value: Any, other: Any) -> bool:
     """Equality that never answers with an array."""
+    import numpy as np  # not above: help is shown without it
+
     if value is other:
         return True
     return type(value) is type(other) and bool(np.array_equal(value, other))

@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lowland.cli import options, table_options
-from lowland.cli.console import Console
-from lowland.cli.failures import after_writing
+from lowland.cli import options
+from lowland.cli.console import beside, file_lines
 from lowland.cli.map_command import STOPPED
-from lowland.cli.method_options import MethodCommand, chosen_parameters, typed_command
+from lowland.cli.method_options import MethodCommand
+from lowland.cli.options import Frame, argument, framed
+from lowland.tables.options import ALIGNING, TableOptions
+from lowland.workflow.options import ALIGNED, Matching, RunSettings
 
 if TYPE_CHECKING:
     from lowland.workflow import AlignedTables
     from lowland.workflow.outputs import MapFiles
 
-Tables = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="INPUT",
-        help=f"Two or more tables. {options.KINDS}.",
-        show_default=False,
+Tables = argument(list[str], "INPUT", f"Two or more tables. {options.KINDS}.")
+Method = Annotated[
+    str | None,
+    typer.Option(
+        *("--method", "-m"),
+        metavar="HOW",
+        help="How tables are aligned: laplacian or procrustes.",
+        show_default="laplacian",
     ),
 ]
 
@@ -41,106 +45,65 @@ class AlignCommand(MethodCommand):
         return [self.method_named(None)]
 
 
-@table_options.about_table(table_options.ALIGNING)
+@framed(
+    *("force", "raw_text"),
+    matching=(Matching, tuple(Matching.declared())),
+    table=(TableOptions, ALIGNING),
+    settings=(RunSettings, ALIGNED),
+)
 def align_command(
-    ctx: typer.Context,
+    frame: Frame,
     sources: Tables,
-    match: Annotated[
-        str | None,
-        typer.Option(
-            "--match",
-            metavar="COLUMN",
-            help="The column of ids by which rows are matched; LEFT=RIGHT if its names differ.",
-            show_default=False,
-        ),
-    ] = None,
-    same_order: Annotated[
-        bool, typer.Option("--same-order", help="Row i of each table is the same object.")
-    ] = False,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            "-m",
-            metavar="laplacian|procrustes",
-            help="How tables are aligned.",
-            show_default="laplacian",
-        ),
-    ] = None,
-    hold_out: Annotated[
-        float,
-        typer.Option("--hold-out", metavar="SHARE", help="Pairs to try the alignment on; 0: none."),
-    ] = 0.2,
+    method: Method = None,
+    matching: Matching = None,
     output: options.ResultFolder = None,
-    file_format: Annotated[
-        options.Format | None,
-        typer.Option(
-            "--format", help="Format of the map; default as the first input.", show_default=False
-        ),
-    ] = None,
-    color: options.Color = None,
+    file_format: options.Format = None,
     *,
-    table: table_options.Table,
-    report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Measure the map and write a report.")
-    ] = True,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    force: options.Force = False,
-    raw_text: options.RawText = False,
-    quiet: options.Quiet = False,
-    as_json: options.Json = False,
+    table: TableOptions,
+    settings: RunSettings,
 ) -> int:
     """Put two or more tables into one map, so that rows of the same object lie together.
 
     Each table is prepared by itself, as 'lowland map' does it; rows and columns may differ. Rows
     are matched by a column of ids (--match) or by their order (--same-order); without either, by
-    local patterns. An option that names columns holds for the tables that have them.
-
-    Some pairs are held out of a second fit, to tell how well unknown partners are found; the map is
-    made with all pairs. 'lowland transform' places new rows of any of the tables (--domain).
+    local patterns. Some pairs are held out of a second fit, to tell how well unknown partners are
+    found; the map is made with all pairs. An option that names columns holds for the tables that
+    have them. 'lowland transform' places new rows of any of the tables (--domain).
 
     Every parameter of the method is an option too, such as --n-neighbors 20:
     'lowland methods manifold_alignment' lists them.
     """
-    from lowland._base.errors import COMMAND_LINE, ParameterError
-    from lowland.cli.map_command import format_like
+    from lowland._base.constraints import read_value
+    from lowland._base.errors import ParameterError
     from lowland.tables import check_free, check_writable
-    from lowland.workflow._parameters import read_value
     from lowland.workflow.aligning.result import PICTURES
-    from lowland.workflow.aligning.running import Matching, alignment_class, run_alignment
-    from lowland.workflow.fitting import FitOptions
+    from lowland.workflow.aligning.running import alignment_class, run_alignment
     from lowland.workflow.outputs import MapFiles
-    from lowland.workflow.run import RunOptions
 
-    console = Console(quiet=quiet, as_json=as_json)
-    sources = options.found(sources)
     if len(sources) < 2:
         raise ParameterError(
             f"{sources[0]}: an alignment puts several tables into one map; give two or more."
         )
-    given = chosen_parameters(ctx)
+    given = frame.parameters
     if method is not None:
         constraint = alignment_class().parameters()["method"].metadata["constraint"]
         given["method"] = read_value("--method", constraint, method)
-    if given.get("method") == "procrustes" and match is None and not same_order:
+    if given.get("method") == "procrustes" and matching.match is None and not matching.same_order:
         raise ParameterError(
             "-m procrustes turns maps by rows that are matched; add --match COLUMN or --same-order."
         )
-    folder = output or alignment_folder(sources)
-    written_as = file_format.value if file_format else format_like(sources[0])
-    files = MapFiles.in_folder(folder, file_format=written_as, report=report, pictures=PICTURES)
-    check_free(files.paths(), force=force, sources=sources)
-    check_writable(folder)
-    fit = FitOptions(seed, jobs, console.shows_progress, "none", COMMAND_LINE)
-    run = RunOptions(table, fit, color, report, typed_command(ctx), console.note)
-    with console.warnings_as_notes():
-        matching = Matching(match, same_order, hold_out)
-        result = run_alignment(sources, given, matching, run)
-        files = result.write_files(files, force=force, raw_text=raw_text)
-    with after_writing():
-        found = {"command": "align", **result.to_dict(), "outputs": files.named()}
-        console.result(lines(result, files), found)
+    planned = MapFiles.in_folder(
+        output or alignment_folder(sources),
+        file_format=options.map_format(file_format, sources[0]),
+        report=settings.measure,
+        pictures=PICTURES,
+    )
+    check_free(planned.paths(), force=frame.force, sources=sources)
+    check_writable(planned.map.parent)
+    run = settings.of(table, frame.typed, frame.console.note)
+    result = run_alignment(sources, given, matching, run)
+    files = result.write_files(planned, force=frame.force, raw_text=frame.raw_text)
+    frame.result(lambda: (lines(result, files), {**result.to_dict(), "outputs": files.named()}))
     return STOPPED if result.stopped_early or result.not_made else 0
 
 
@@ -164,15 +127,13 @@ def lines(result: AlignedTables, files: MapFiles) -> list[str]:
         said += [f"{one['set']}: {first}", *(f"  {line}" for line in rest)]
     made = f"{count(found['dimensions'], 'dimension')} in {found['seconds']:.2f} s"
     early = "; stopped early" if result.stopped_early else ""
-    written = files.named()
-    width = max(8, *map(len, written))
     return [
         *said,
         f"{type(result.estimator).__name__}: {found['rows']} rows, {made}{early}",
         *(f"  {line}" for line in found["preparation"]),
         *match_lines(found),
         *quality_lines(result),
-        *(f"  {kind:<{width}} {path}" for kind, path in written.items()),
+        *file_lines(files.named()),
     ]
 
 
@@ -204,13 +165,9 @@ def percentage(share: float) -> str:
 
 def quality_lines(result: AlignedTables) -> list[str]:
     """The trustworthiness of each set's part of the map, beside that of a PCA map and of chance."""
-    said = []
-    for name, table in result.quality.items():
-        for row in table:
-            if row.name == "trustworthiness":
-                beside = [("PCA", row.pca), ("chance", row.random)]
-                others = ", ".join(
-                    f"{who} {value:.2f}" for who, value in beside if value is not None
-                )
-                said.append(f"  trustworthiness of {name} {row.value:.3f} ({others})")
-    return said
+    return [
+        f"  trustworthiness of {name} {beside(row)}"
+        for name, table in result.quality.items()
+        for row in table
+        if row.name == "trustworthiness"
+    ]

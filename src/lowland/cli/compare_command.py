@@ -6,93 +6,76 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lowland.cli import options, table_options
-from lowland.cli.console import Console, aligned
-from lowland.cli.failures import after_writing
+from lowland.cli import options
+from lowland.cli.console import aligned
 from lowland.cli.map_command import STOPPED
-from lowland.cli.method_options import typed_command
+from lowland.cli.options import Frame, framed, valued
+from lowland.tables.options import TABLE, TableOptions
+from lowland.workflow.options import COMPARING, RunSettings
 
 if TYPE_CHECKING:
     from lowland.workflow.comparing.result import ComparisonFiles
 
+Methods = Annotated[
+    str,
+    typer.Option(
+        *("--methods", "-m"),
+        metavar="METHODS",
+        help="Comma-separated, with parameters after colons: pca,tsne:perplexity=5; see "
+        "'lowland methods'.",
+    ),
+]
+Along = valued(
+    list[str],
+    "--along",
+    metavar="NAME=VALUES",
+    text="One map for each value of a parameter, for the methods that have it: "
+    "exaggeration=1,4,30; may be repeated.",
+)
 
-@table_options.about_table()
+
+@framed("force", "raw_text", table=(TableOptions, TABLE), settings=(RunSettings, COMPARING))
 def compare_command(
-    ctx: typer.Context,
+    frame: Frame,
     sources: options.Inputs,
-    methods: Annotated[
-        str,
-        typer.Option(
-            "--methods",
-            "-m",
-            metavar="METHODS",
-            help="Comma-separated, with parameters after colons: pca,tsne:perplexity=5; see "
-            "'lowland methods'.",
-        ),
-    ] = "pca,tsne",
-    along: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--along",
-            metavar="NAME=VALUES",
-            help="One map for each value of a parameter, for the methods that have it: "
-            "exaggeration=1,4,30; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
+    methods: Methods = "pca,tsne",
+    along: Along = None,
     output: options.ResultFolder = None,
-    color: options.Color = None,
     *,
-    table: table_options.Table,
-    pca: options.Pca = "auto",
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    force: options.Force = False,
-    raw_text: options.RawText = False,
-    quiet: options.Quiet = False,
-    as_json: options.Json = False,
+    table: TableOptions,
+    settings: RunSettings,
 ) -> int:
     """Map a table by several methods, or by one with several parameters: one table of time, memory
     and quality, and one report.
 
-    -m pca,tsne:perplexity=5,tsne:perplexity=50:max_iter=500 makes three maps; parameters that are
-    not given have their defaults. -m tsne --along perplexity=5,50 is shorter for two values of one
-    parameter; -m umap,tsne,laplacian_eigenmaps --along exaggeration=1,4,30 goes along the spectrum
-    from repulsion to attraction. Picture and report show the maps rotated, reflected and scaled to
-    resemble the first; map-*.csv has each map as its method made it.
+    -m pca,tsne:perplexity=5,tsne:perplexity=50:max_iter=500 makes three maps. -m tsne --along
+    perplexity=5,50 is shorter for two values of one parameter; -m umap,tsne,laplacian_eigenmaps
+    --along exaggeration=1,4,30 goes from repulsion to attraction. Picture and report show the maps
+    turned to resemble the first; map-*.csv has each map as its method made it.
 
-    Ctrl-C stops the method that runs and keeps its map so far; where there is none yet, or pressed
+    Ctrl-C stops the method that runs and keeps its map so far; if there is none yet, or pressed
     again, it ends the comparison and keeps the maps made before.
     """
-    from lowland._base.errors import COMMAND_LINE, ParameterError
+    from lowland._base.errors import ParameterError
     from lowland.tables import check_free, check_writable
     from lowland.workflow.comparing.entries import comparison_entries, split_along, split_entries
     from lowland.workflow.comparing.result import ComparisonFiles
     from lowland.workflow.comparing.running import run_comparison
-    from lowland.workflow.fitting import FitOptions
     from lowland.workflow.outputs import result_folder
-    from lowland.workflow.run import RunOptions
 
-    console = Console(quiet=quiet, as_json=as_json)
     values = split_along(along or (), "--along")
     entries = comparison_entries(split_entries(methods), "--methods", values, "--along")
     if not entries:
         raise ParameterError(f"--methods: {methods!r} names no method; see 'lowland methods'.")
-    sources = options.found(sources)
     folder = output or result_folder(sources, "compare")
-    files = ComparisonFiles.in_folder(folder, entries)
-    check_free(files.paths(), force=force, sources=sources)
+    planned = ComparisonFiles.in_folder(folder, entries)
+    check_free(planned.paths(), force=frame.force, sources=sources)
     check_writable(folder)
-    fit = FitOptions(seed, jobs, console.shows_progress, pca, COMMAND_LINE)
-    run = RunOptions(table, fit, color, True, typed_command(ctx), console.note)
-    with console.warnings_as_notes():
-        result = run_comparison(options.as_data(sources), entries, run)
-        files = result.write_files(files, force=force, raw_text=raw_text)
-    with after_writing():
-        found = result.to_dict()
-        console.result(
-            lines(found, files), {"command": "compare", **found, "outputs": named(files)}
-        )
+    run = settings.of(table, frame.typed, frame.console.note)
+    result = run_comparison(options.as_data(sources), entries, run)
+    files = result.write_files(planned, force=frame.force, raw_text=frame.raw_text)
+    found = result.to_dict()
+    frame.result(lambda: (lines(found, files), {**found, "outputs": named(files)}))
     incomplete = result.failures or result.not_made or result.stopped_early
     return STOPPED if incomplete else 0
 

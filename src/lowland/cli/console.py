@@ -6,12 +6,15 @@ import contextlib
 import dataclasses
 import errno
 import faulthandler
+import functools
 import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
+
+from lowland._base import errors
 
 if TYPE_CHECKING:
     from lowland.trust import Trust
@@ -137,10 +140,7 @@ class Console:
             yield
 
 
-def listing(names: Sequence[str], most: int = 4) -> str:
-    """The first few names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+listing = functools.partial(errors.listing, most=4, quote=False)
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
@@ -156,6 +156,19 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 # Where a map can be believed, as lines for a terminal.
+
+
+def beside(row: Any) -> str:
+    """A measure, beside that of a PCA map and of a random one."""
+    others = [("PCA", row.pca), ("chance", row.random)]
+    told = ", ".join(f"{who} {value:.2f}" for who, value in others if value is not None)
+    return f"{row.value:.3f} ({told})"
+
+
+def file_lines(written: Mapping[str, Any]) -> list[str]:
+    """The files that were written, by kind."""
+    width = max([WIDTH, *map(len, written)])
+    return [f"  {kind:<{width}} {path}" for kind, path in written.items()]
 
 
 MARKS = {"fine": "ok", "caution": "caution", "serious": "serious"}

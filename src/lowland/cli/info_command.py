@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from lowland.cli import options, table_options
-from lowland.cli.console import Console, aligned, listing
+from lowland.cli import options
+from lowland.cli.console import aligned, listing
+from lowland.cli.options import Frame, flag, framed
+from lowland.tables.options import DESCRIBING, TableOptions
+from lowland.workflow.options import FITTING, RunSettings
 
 FLAT = 1.5  # if mean distance / nearest distance is below this, neighbors hardly stand out
+Perplexity = flag(
+    "--perplexity",
+    text="Compare perplexities of t-SNE on at most 5 000 rows, which takes some 20 maps.",
+)
 
 
-@table_options.about_table([*table_options.READING, "categories"])
+@framed(table=(TableOptions, DESCRIBING), settings=(RunSettings, FITTING))
 def info_command(
+    frame: Frame,
     sources: options.Inputs,
     *,
-    table: table_options.Table,
-    perplexity: Annotated[
-        bool,
-        typer.Option(
-            "--perplexity",
-            help="Compare perplexities of t-SNE on at most 5 000 rows, which takes some 20 maps.",
-        ),
-    ] = False,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: options.Quiet = False,
-    as_json: options.Json = False,
+    table: TableOptions,
+    perplexity: Perplexity = False,
+    settings: RunSettings,
 ) -> None:
     """Describe a table: size, missing values, dimensions, and what each method would need.
 
@@ -37,25 +34,14 @@ def info_command(
     from lowland.tables.preparing import read
     from lowland.workflow.describing import description_of
 
-    console = Console(quiet=quiet, as_json=as_json)
-    data = options.as_data(options.found(sources))
+    data = options.as_data(sources)
     choices = dataclasses.replace(table, missing_distances=True).for_data(data)
-    with console.warnings_as_notes():
-        found_table = read(data, choices)
-        for note in found_table.notes:
-            console.note(note)
-        described = description_of(
-            found_table,
-            choices,
-            seed,
-            jobs,
-            perplexity=perplexity,
-            verbose=console.shows_progress,
-        )
-        found = {"command": "info", **described}
-        if found["refused"]:
-            console.note(f"'lowland map' refuses this table as it is: {found['refused']}")
-    console.result(lines(found), found)
+    found_table = read(data, choices)
+    frame.notes(found_table.notes)
+    found = description_of(found_table, choices, settings, perplexity=perplexity)
+    if found["refused"]:
+        frame.notes([f"'lowland map' refuses this table as it is: {found['refused']}"])
+    frame.result(lambda: (lines(found), found), written=False)
 
 
 def lines(found: dict[str, Any]) -> list[str]:

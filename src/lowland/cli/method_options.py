@@ -16,12 +16,14 @@ import typer
 from typer.core import TyperCommand
 
 from lowland._base.errors import ParameterError
+from lowland.workflow._parameters import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from lowland._base.base import Reducer
     from lowland._base.constraints import Constraint
 
-METHOD = "tsne"  # the default of --method
+# The groups of options after those that most people need.
+GROUPS = ("input", "columns", "preparation", "map", "pictures", "output", "large tables")
 # Parameters of all methods that have an option of another name.
 SPELLED = {
     "random_state": "--seed",
@@ -29,7 +31,8 @@ SPELLED = {
     "verbose": "--quiet",
     "scale": "--scale standard",
 }
-KEY, TYPED = "lowland.parameters", "lowland.command"
+KEY, TYPED, ALL = "lowland.parameters", "lowland.command", "lowland.all"
+MOST_OPTIONS = 14  # that a screen has room for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +63,7 @@ class MethodOption:
 
     def read(self, text: str) -> Any:
         """The value that ``text`` stands for; refused if the parameter does not allow it."""
-        from lowland.workflow._parameters import read_value
+        from lowland._base.constraints import read_value
 
         return read_value(self.name, self.constraint, text)
 
@@ -90,7 +93,45 @@ def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     return options
 
 
-class PlainCommand(TyperCommand):
+def show_all(ctx: typer.Context, wanted: bool) -> None:
+    """Show the help with all options, and end."""
+    if wanted:
+        from lowland.cli.console import write
+
+        ctx.meta[ALL] = True
+        write(ctx.get_help())
+        raise typer.Exit
+
+
+class HelpedCommand(TyperCommand):
+    """A command whose help shows its options by group, those that most people need first.
+
+    If there are too many for a screen, --help lists the names of the others, and --help-all
+    describes them.
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        brief: dict[str, list[str]] = {}
+        for param in self.get_params(ctx):
+            record, is_option = param.get_help_record(ctx), param.param_type_name == "option"
+            group = getattr(param, "rich_help_panel", None) or "options"
+            if record is not None:
+                groups.setdefault(group if is_option else "arguments", []).append(record)
+                brief.setdefault(group, []).append(param.opts[0])
+        shown = [name for name in ("arguments", "options", *GROUPS) if name in groups]
+        if sum(map(len, groups.values())) > MOST_OPTIONS and ALL not in ctx.meta:
+            shown = [name for name in shown if name not in GROUPS]
+        for name in shown:
+            with formatter.section(name.capitalize()):
+                formatter.write_dl(groups[name])
+        rest = [(name, ", ".join(brief[name])) for name in GROUPS if name in {*groups} - {*shown}]
+        if rest:
+            with formatter.section("More options, which --help-all describes"):
+                formatter.write_dl(rest)
+
+
+class PlainCommand(HelpedCommand):
     """A command that answers a misspelled option with the most similar one."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
@@ -101,14 +142,14 @@ class PlainCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-class MethodCommand(TyperCommand):
+class MethodCommand(HelpedCommand):
     """A command that also takes the options of the method named by ``--method``."""
 
     def method_named(self, name: str | None) -> Any:
         """The class that ``--method`` names; the default if it is not given."""
         from lowland._base import registry
 
-        return registry.get(name or METHOD)
+        return registry.get(name or DEFAULT_METHOD)
 
     def others(self) -> list[Any]:
         """All classes that ``--method`` may name."""

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lowland.cli import options
 from lowland.cli.console import Console
+from lowland.cli.options import FRAME
 
 if TYPE_CHECKING:
     from lowland._base.base import Reducer
 
 WIDTH = 100
+AsJson = FRAME["as_json"]
 
 
 def methods_command(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="One method.", show_default=False)
     ] = None,
-    as_json: options.Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the methods, or show one with its options."""
     from lowland._base import registry

@@ -1,47 +1,212 @@
-"""The options that several commands share, each described once."""
+"""What all commands share: their options, what they print, and how they end.
+
+The options about a table and a run come from their declarations; only those about the files and the
+output of a command are written here.
+"""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Sequence
+import contextlib
+import dataclasses
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-MOST_JOBS = 1024  # as in _base/threads.py, whose import takes longer than --help
+from lowland._base.constraints import Boolean, Choice, Names, read_value
+from lowland._base.errors import COMMAND_LINE
+from lowland._base.options import Option, Options
+from lowland.cli.console import Console
+from lowland.cli.failures import after_writing
+from lowland.cli.method_options import MOST_OPTIONS, chosen_parameters, show_all, typed_command
+
+KINDS = (
+    "A bundled data set (digits, iris, ...), a file (.csv, .tsv, .txt, .parquet, .arrow, .ndjson, "
+    ".npy, .npz, .mtx, .xlsx, .h5ad, also with .gz), a folder of images or of 10x Genomics, or - "
+    "for standard input"
+)
 
 
-class Format(enum.StrEnum):
-    """How a map is written."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
-
-
-class Engines(enum.StrEnum):
-    """What goes through the rows of a table."""
-
-    AUTO = "auto"
-    MEMORY = "memory"
-    STREAM = "stream"
-    DASK = "dask"
+def argument(kind: Any, metavar: str, text: str) -> Any:
+    """An argument that has to be given."""
+    info = typer.Argument(metavar=metavar, help=text, show_default=False)
+    return Annotated[kind, info]
 
 
-def split(names: list[str] | None) -> list[str]:
-    """``--columns a,b --columns c`` names three columns; a name with a comma is quoted."""
-    import csv
-    import io
+def valued(kind: Any, *spellings: str, metavar: str, text: str, group: str = "") -> Any:
+    """An option that may be left out."""
+    info = typer.Option(
+        *spellings, metavar=metavar, help=text, show_default=False, rich_help_panel=group
+    )
+    return Annotated[kind | None, info]
 
-    from lowland._base.errors import ParameterError
 
-    # A line break separates names as a comma does, unless it is quoted.
-    records = [csv.reader(io.StringIO(text, newline="")) for text in names or ()]
-    try:
-        given = [name for reader in records for record in reader for name in record]
-    except csv.Error as error:
-        raise ParameterError(f"{names}: not names of columns: {error}.") from error
-    return list(dict.fromkeys(name.strip() for name in given if name.strip()))
+def flag(*spellings: str, text: str, group: str = "", **more: Any) -> Any:
+    """An option without a value."""
+    return Annotated[bool, typer.Option(*spellings, help=text, rich_help_panel=group, **more)]
+
+
+Input = argument(str, "INPUT", f"{KINDS}.")
+Inputs = argument(list[str], "INPUT", f"{KINDS}; several files with the same columns are stacked.")
+MapFile = argument(str, "MAP", "A table with the coordinates of the same rows.")
+Coordinates = valued(
+    list[str],
+    "--coordinates",
+    metavar="COLUMN,...",
+    text="Columns of the map; default what looks like coordinates: x, y; tsne_1, tsne_2; ...",
+)
+ResultFolder = valued(
+    Path,
+    *("--output", "-o"),
+    metavar="FOLDER",
+    text="Where the results go; default a folder in lowland-out.",
+)
+Format = valued(
+    str,
+    "--format",
+    metavar="csv|parquet",
+    text="Format of the map; default as the input.",
+    group="output",
+)
+
+
+def output_file(text: str) -> Any:
+    """The file that a command writes."""
+    return valued(Path, "--output", "-o", metavar="FILE", text=text)
+
+
+# Options of the frame itself.
+FRAME = {
+    "force": flag("--force", text="Overwrite existing results."),
+    "raw_text": flag(
+        "--raw-text",
+        text="Write text as it is; else text in a CSV file that a spreadsheet would run as a "
+        "formula (after =, +, - or @) gets an apostrophe, which reading removes.",
+        group="output",
+    ),
+    "quiet": flag("--quiet", "-q", text="Say nothing but errors.", group="output"),
+    "as_json": flag("--json", text="Print the result as JSON.", group="output"),
+}
+HELP_ALL = flag("--help-all", text="Show all options.", is_eager=True, callback=show_all)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """What a command knows of its call, and how it prints and ends."""
+
+    ctx: typer.Context
+    console: Console
+    force: bool = False
+    raw_text: bool = False
+
+    @property
+    def typed(self) -> str:
+        """The command as it was typed."""
+        return typed_command(self.ctx)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the method that were typed."""
+        return chosen_parameters(self.ctx)
+
+    def notes(self, notes: Iterable[str]) -> None:
+        """Write notes for a person."""
+        for note in notes:
+            self.console.note(note)
+
+    def result(
+        self, make: Callable[[], tuple[Sequence[str], dict[str, Any]]], *, written: bool = True
+    ) -> None:
+        """Print the result, as lines for a person or as values for a program.
+
+        It is made here, so that an interrupt meanwhile says that the files are in place.
+        """
+        with after_writing() if written else contextlib.nullcontext():
+            lines, found = make()
+            self.console.result(lines, {"command": self.ctx.info_name, **found})
+
+
+def framed(
+    *own: str, **holders: tuple[type[Options], Sequence[str]]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a command of a function of a frame.
+
+    ``own`` are options of the frame besides those of every command. ``table=(TableOptions, names)``
+    gives the command the options of these names; the function gets them as one object. Patterns
+    such as ``runs/*.csv``, which the shell did not replace, become ``sources``.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        hints = typing.get_type_hints(command, include_extras=True)
+
+        @functools.wraps(command)
+        def with_frame(ctx: typer.Context, **typed: Any) -> Any:
+            typed.pop("help_all", None)
+            console = Console(typed.pop("quiet"), typed.pop("as_json"))
+            frame = Frame(ctx, console, **{name: typed.pop(name) for name in own})
+            for holder, (cls, names) in holders.items():
+                texts = {name: typed.pop(name) for name in names if name in typed}
+                known = {"verbose": console.shows_progress} if "verbose" in names else {}
+                typed[holder] = cls.from_texts(texts, **known)
+            if "sources" in typed:
+                from lowland.tables.several import listed_sources
+
+                typed["sources"] = listed_sources(typed["sources"])
+            with console.warnings_as_notes():
+                return command(frame, **typed)
+
+        shown = {"ctx": (typer.Context, inspect.Parameter.empty)}
+        for name, parameter in list(inspect.signature(command).parameters.items())[1:]:
+            if name not in holders:
+                shown[name] = hints[name], parameter.default
+                continue
+            cls, names = holders[name]
+            for declared in map(cls.declared().get, names):
+                if declared is not None and declared.group is not None:
+                    shown[declared.name] = typer_option(declared)
+        shown |= {name: (FRAME[name], False) for name in (*own, "quiet", "as_json")}
+        if len(shown) > MOST_OPTIONS:
+            shown["help_all"] = HELP_ALL, False
+        with_frame.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                inspect.Parameter(
+                    name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
+                )
+                for name, (hint, default) in shown.items()
+            ]
+        )
+        with_frame.__annotations__ = {name: hint for name, (hint, _) in shown.items()}
+        return with_frame
+
+    return decorate
+
+
+def typer_option(declared: Option) -> tuple[Any, Any]:
+    """The type and the default of a declared option, as typer wants them; values are read later."""
+    spelling, default = COMMAND_LINE.option(declared.name), declared.default
+    if isinstance(declared.constraint, Boolean):
+        negated = f"/--no-{spelling[2:]}" if default else ""
+        return flag(f"{spelling}{negated}", text=declared.help, group=declared.group or ""), default
+    several = isinstance(declared.constraint, Names)
+    shown = not several and default is not None
+    info = typer.Option(
+        *(spelling, *declared.also),
+        metavar=declared.metavar,
+        help=declared.help,
+        show_default=shown,
+        rich_help_panel=declared.group,
+    )
+    kind: Any = list[str] if several else str
+    return Annotated[kind | None, info], str(default) if shown else None
+
+
+def as_data(sources: list[str]) -> str | list[str]:
+    """What a function reads: one input, or the list of several."""
+    return sources[0] if len(sources) == 1 else sources
 
 
 def table_file(sources: Sequence[str], ending: str) -> Path:
@@ -52,119 +217,8 @@ def table_file(sources: Sequence[str], ending: str) -> Path:
     return Path(f"{result_stem(sources)}-{ending}{suffix}")
 
 
-def found(sources: Sequence[str]) -> list[str]:
-    """The inputs; a pattern such as ``runs/*.csv`` that the shell did not replace is replaced."""
-    from lowland.tables.several import listed_sources
-
-    return listed_sources(sources)
-
-
-def as_data(sources: list[str]) -> str | list[str]:
-    """What a function reads: one input, or the list of several."""
-    return sources[0] if len(sources) == 1 else sources
-
-
-KINDS = (
-    "A bundled data set (digits, iris, ...), a file (.csv, .tsv, .txt, .parquet, .arrow, .ndjson, "
-    ".npy, .npz, .mtx, .xlsx, .h5ad, also with .gz), a folder of images or of 10x Genomics, or - "
-    "for standard input"
-)
-Input = Annotated[str, typer.Argument(metavar="INPUT", help=f"{KINDS}.", show_default=False)]
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="INPUT",
-        help=f"{KINDS}; several files with the same columns are stacked.",
-        show_default=False,
-    ),
-]
-Color = Annotated[
-    str | None,
-    typer.Option(
-        "--color",
-        metavar="COLUMN",
-        help="The column that colors the pictures; default a label of classes.",
-        show_default=False,
-    ),
-]
-Pca = Annotated[
-    str,
-    typer.Option(
-        "--pca",
-        metavar="N",
-        help="Reduce to N columns by PCA first; 'none' does not; auto: 50 for neighbor methods.",
-    ),
-]
-ResultFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FOLDER",
-        help="Where the results go; default a folder in lowland-out.",
-        show_default=False,
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", metavar="N", max=MOST_JOBS, help="Threads; default all.", show_default=False
-    ),
-]
-Engine = Annotated[
-    Engines,
-    typer.Option(
-        "--engine",
-        help="Read the whole table, or rows in chunks (stream; dask: by workers); auto: stream "
-        "if the table does not fit in memory.",
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="For --engine dask: tcp://HOST:8786, or local:4 for four processes here.",
-        show_default=False,
-    ),
-]
-Sample = Annotated[
-    int | None,
-    typer.Option(
-        "--sample",
-        metavar="N",
-        help="Read rows in chunks and fit the method to N of them; all are placed.",
-        show_default=False,
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on with a run that was stopped while it placed rows."),
-]
-MapFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="MAP", help="A table with the coordinates of the same rows.", show_default=False
-    ),
-]
-Coordinates = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--coordinates",
-        metavar="COLUMNS",
-        help="Columns of the map; default what looks like coordinates: x, y; tsne_1, tsne_2; ...",
-        show_default=False,
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
-RawText = Annotated[
-    bool,
-    typer.Option(
-        "--raw-text",
-        help="Write text as it is; else text in a CSV file that a spreadsheet would run as a "
-        "formula (after =, +, - or @) gets an apostrophe, which reading removes.",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+def map_format(asked: str | None, source: str) -> str:
+    """The format of a map: as asked for, or as its input is."""
+    if asked is None:
+        return "parquet" if Path(source).suffix.lower() == ".parquet" else "csv"
+    return read_value("--format", Choice("csv", "parquet"), asked)

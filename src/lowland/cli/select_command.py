@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from lowland.cli import options, table_options
-from lowland.cli.console import Console, listing
-from lowland.cli.failures import after_writing
-from lowland.cli.method_options import MethodCommand, MethodOption, chosen_parameters
+from lowland.cli import options
+from lowland.cli.console import listing
+from lowland.cli.method_options import MethodCommand, MethodOption
+from lowland.cli.options import Frame, framed, valued
+from lowland.tables.options import SELECTING, TableOptions
+from lowland.workflow.options import FITTING, RunSettings
 
 if TYPE_CHECKING:
     from lowland.workflow import Selection
 
 MOST_LINES = 40
+Number = valued(
+    str,
+    *("--n-features", "-k"),
+    metavar="N",
+    text="Columns to keep: how many, or which share; default what the method says.",
+)
+Method = valued(
+    str,
+    *("--method", "-m"),
+    metavar="METHOD",
+    text="anova_f, chi_square, correlation_score, fisher_score, laplacian_score, mrmr, "
+    "mutual_information (default with a target), principal_variables (default without), "
+    "recursive_elimination, relief_f, sequential_selection or variance_score; the beginning of a "
+    "name will do.",
+)
+Output = options.output_file("A .csv or .parquet file; default INPUT-selected.csv.")
 
 
 class SelectCommand(MethodCommand):
@@ -35,51 +51,16 @@ class SelectCommand(MethodCommand):
         return registry.all_selectors()
 
 
-@table_options.about_table(table_options.SELECTING)
+@framed("force", "raw_text", table=(TableOptions, SELECTING), settings=(RunSettings, FITTING))
 def select_command(
-    ctx: typer.Context,
+    frame: Frame,
     sources: options.Inputs,
-    n_features: Annotated[
-        str | None,
-        typer.Option(
-            "--n-features",
-            "-k",
-            metavar="N",
-            help="Columns to keep: how many, or which share; default what the method says.",
-            show_default=False,
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            "-m",
-            metavar="METHOD",
-            help="anova_f, chi_square, correlation_score, fisher_score, laplacian_score, mrmr, "
-            "mutual_information (default with a target), principal_variables (default without), "
-            "recursive_elimination, relief_f, sequential_selection or variance_score; the "
-            "beginning of a name will do.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="A .csv or .parquet file; default INPUT-selected.csv.",
-            show_default=False,
-        ),
-    ] = None,
+    n_features: Number = None,
+    method: Method = None,
+    output: Output = None,
     *,
-    table: table_options.Table,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    force: options.Force = False,
-    raw_text: options.RawText = False,
-    quiet: options.Quiet = False,
-    as_json: options.Json = False,
+    table: TableOptions,
+    settings: RunSettings,
 ) -> None:
     """Keep the columns of a table that matter: a ranking, and a file with the kept columns.
 
@@ -91,23 +72,21 @@ def select_command(
     from lowland.tables.preparing import read
     from lowland.workflow.selecting import choose_selector, run_selection
 
-    console = Console(quiet=quiet, as_json=as_json)
-    sources = options.found(sources)
     output = output or options.table_file(sources, "selected")
     check_suffix(output)
-    check_free([output], force=force, sources=sources)
-    with console.warnings_as_notes():
-        found_table = read(options.as_data(sources), table, allow_missing=False, allow_text=False)
-        for note in found_table.notes:
-            console.note(note)
-        cls, target = choose_selector(method, table.target, found_table, COMMAND_LINE)
-        given = {"n_features": chosen_number(cls, n_features), **chosen_parameters(ctx)}
-        selector = cls(**given, random_state=seed, n_jobs=jobs, verbose=console.shows_progress)
-        selection = run_selection(found_table, selector, target)
-        selection.write(output, force=force, raw_text=raw_text)
-    with after_writing():
-        found = {"command": "select", **selection.to_dict(), "outputs": {"file": str(output)}}
-        console.result(lines(selection, output), found)
+    check_free([output], force=frame.force, sources=sources)
+    found = read(options.as_data(sources), table, allow_missing=False, allow_text=False)
+    frame.notes(found.notes)
+    cls, target = choose_selector(method, table.target, found, COMMAND_LINE)
+    given = {"n_features": chosen_number(cls, n_features), **frame.parameters}
+    selection = run_selection(found, cls(**given, **settings.of_methods), target)
+    selection.write(output, force=frame.force, raw_text=frame.raw_text)
+    frame.result(
+        lambda: (
+            lines(selection, output),
+            {**selection.to_dict(), "outputs": {"file": str(output)}},
+        )
+    )
 
 
 def chosen_number(cls: Any, text: str | None) -> Any:

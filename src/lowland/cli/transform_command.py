@@ -4,54 +4,46 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from lowland.cli import options, table_options
-from lowland.cli.console import Console
-from lowland.cli.failures import after_writing, resumable
+from lowland.cli import options
+from lowland.cli.failures import resumable
+from lowland.cli.options import Frame, argument, framed, valued
+from lowland.tables.options import PLACING, TableOptions
+from lowland.workflow.options import RunSettings
 
 if TYPE_CHECKING:
     from lowland.workflow.choosing import StreamOptions
 
+Model = argument(Path, "MODEL", "A model.lowland file.")
+Output = valued(
+    str,
+    *("--output", "-o"),
+    metavar="FILE",
+    text="A .csv or .parquet file, or a folder/ for parts; default INPUT-map.csv.",
+)
+Domain = valued(
+    str,
+    "--domain",
+    metavar="SET",
+    text="For a model of 'lowland align': the set that the rows belong to.",
+)
 
-@table_options.about_table(["labels", "label_file", "id_column", "part", "vector", "transpose"])
+
+@framed(
+    *("force", "raw_text"),
+    table=(TableOptions, PLACING),
+    settings=(RunSettings, ("engine", "scheduler", "resume", "n_jobs", "verbose")),
+)
 def transform_command(
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", help="A model.lowland file.", show_default=False),
-    ],
+    frame: Frame,
+    model: Model,
     sources: options.Inputs,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="A .csv or .parquet file, or a folder/ for parts; default INPUT-map.csv.",
-            show_default=False,
-        ),
-    ] = None,
-    domain: Annotated[
-        str | None,
-        typer.Option(
-            "--domain",
-            metavar="SET",
-            help="For a model of 'lowland align': the set that the rows belong to.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Output = None,
+    domain: Domain = None,
     *,
-    table: table_options.Table,
-    engine: options.Engine = options.Engines.AUTO,
-    scheduler: options.Scheduler = None,
-    resume: options.Resume = False,
-    jobs: options.Jobs = None,
-    force: options.Force = False,
-    raw_text: options.RawText = False,
-    quiet: options.Quiet = False,
-    as_json: options.Json = False,
+    table: TableOptions,
+    settings: RunSettings,
 ) -> None:
     """Place the rows of a table in a map that was made before.
 
@@ -59,38 +51,30 @@ def transform_command(
     larger than memory is read in chunks, and its rows are written to a folder of Parquet files.
     """
     from lowland._base import registry
-    from lowland._base.errors import COMMAND_LINE, count
+    from lowland._base.errors import count
     from lowland.tables import check_free, check_suffix, staged_outputs, write_frame
-    from lowland.workflow.choosing import StreamOptions
     from lowland.workflow.placing import run_placement
 
-    console = Console(quiet=quiet, as_json=as_json)
-    sources = options.found(sources)
-    stream = StreamOptions(engine.value, scheduler, None, resume, None, COMMAND_LINE)
-    folder = folder_of_parts(sources, output, table, stream, console)
+    folder = folder_of_parts(sources, output, table, settings.stream, frame)
     if folder is not None:
-        place_parts(model, sources, folder, table, stream, jobs, domain, force, console)
+        place_parts(model, sources, folder, table, settings, domain, frame)
         return
     target = Path(output) if output else options.table_file(sources, "map")
     check_suffix(target)
-    check_free([target], force=force, sources=[model, *sources])
-    with console.warnings_as_notes():
-        data = options.as_data(sources)
-        placed = run_placement(model, data, table, jobs, console.shows_progress, domain)
-        for note in placed.notes:
-            console.note(note)
-        with staged_outputs([target], force=force) as [staged]:
-            write_frame(placed.map, staged, raw_text=raw_text)
-    with after_writing():
-        rows, columns = placed.table.shape
-        console.result(
+    check_free([target], force=frame.force, sources=[model, *sources])
+    placed = run_placement(model, options.as_data(sources), table, settings, domain)
+    frame.notes(placed.notes)
+    with staged_outputs([target], force=frame.force) as [staged]:
+        write_frame(placed.map, staged, raw_text=frame.raw_text)
+    rows, columns = placed.table.shape
+    frame.result(
+        lambda: (
             [
                 f"{placed.table.source}: {count(rows, 'row')} placed by {placed.method} "
                 f"from {count(columns, 'column')} in {placed.seconds:.2f} s",
                 f"  map      {target}",
             ],
             {
-                "command": "transform",
                 "model": str(model),
                 "input": placed.table.source,
                 "rows": rows,
@@ -105,10 +89,11 @@ def transform_command(
                 "notes": placed.notes,
             },
         )
+    )
 
 
 def folder_of_parts(
-    sources: list[str], output: str | None, table: Any, stream: StreamOptions, console: Console
+    sources: list[str], output: str | None, table: Any, stream: StreamOptions, frame: Frame
 ) -> Path | None:
     """The folder that parts go to, if rows are read in chunks; None if they are not."""
     from lowland._base.errors import DataError, ParameterError
@@ -130,7 +115,7 @@ def folder_of_parts(
                     "--resume: is for rows that are read in chunks; add --engine stream."
                 )
             return None
-        console.note(note)
+        frame.notes([note])
     folder = Path(output) if output else Path(f"{result_stem(sources)}-map")
     if folder.is_file() or folder.suffix.lower() in (".csv", ".parquet"):
         raise ParameterError(
@@ -145,11 +130,9 @@ def place_parts(
     sources: list[str],
     folder: Path,
     table: Any,
-    stream: StreamOptions,
-    jobs: int | None,
+    settings: RunSettings,
     domain: str | None,
-    force: bool,
-    console: Console,
+    frame: Frame,
 ) -> None:
     """Place rows that are read in chunks, and say where they are."""
     from lowland._base import registry
@@ -160,27 +143,25 @@ def place_parts(
     from lowland.workflow.streaming.placing import stream_placement
 
     check_writable(folder)
-    with console.warnings_as_notes(), resumable(folder / MANIFEST):
+    with resumable(folder / MANIFEST):
         placed = stream_placement(
-            *(model, sources, folder, table, stream),
-            n_jobs=jobs,
-            verbose=console.shows_progress,
+            *(model, sources, folder, table, settings.stream),
+            n_jobs=settings.n_jobs,
+            verbose=settings.verbose,
             domain=domain,
-            force=force,
+            force=frame.force,
         )
-    for note in placed.notes:
-        console.note(note)
+    frame.notes(placed.notes)
     parts = placed.parts
     kept = f", {parts.n_kept} kept by --resume" if parts.n_kept else ""
-    with after_writing():
-        console.result(
+    frame.result(
+        lambda: (
             [
                 f"{placed.source}: {grouped(parts.n_rows)} rows placed by {placed.method} from "
                 f"{count(placed.columns, 'column')} in {placed.seconds:.2f} s",
                 f"  map      {parts.folder} ({count(len(parts.files), 'part')}{kept})",
             ],
             {
-                "command": "transform",
                 "model": str(model),
                 "input": placed.source,
                 "rows": parts.n_rows,
@@ -201,3 +182,4 @@ def place_parts(
                 "notes": placed.notes,
             },
         )
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -170,6 +173,20 @@ def draw_points(
     scatter_in_random_order(axes, (x, y), coloring, style)
 
 
+# How the user wants the points of every picture of a map, whichever function draws it.
+_ASKED: contextvars.ContextVar[Mapping[str, Any] | None] = contextvars.ContextVar("asked")
+
+
+@contextlib.contextmanager
+def asked_look(look: Mapping[str, Any]) -> Iterator[None]:
+    """While the block runs, points are drawn with this look instead of the usual one."""
+    token = _ASKED.set(look)
+    try:
+        yield
+    finally:
+        _ASKED.reset(token)
+
+
 def point_style(n: int, inches: float) -> dict[str, Any]:
     """Size and opacity of the points: the more points, the smaller and the fainter."""
     smaller = (inches / 5.0) ** 2
@@ -178,6 +195,7 @@ def point_style(n: int, inches: float) -> dict[str, Any]:
         "alpha": float(np.clip(60.0 / np.sqrt(n), 0.3, 0.9)),
         "linewidths": 0,
         "rasterized": True,
+        **(_ASKED.get(None) or {}),
     }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lowland._base.constraints import PERIODS
 from lowland._base.errors import DataError, listing
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ FORMATS = (
 _TWINS = {"%m/%d/%Y": "%d/%m/%Y", "%d/%m/%Y": "%m/%d/%Y"}
 LOOKED_AT = 100  # values, before the whole column is read
 
-# Seconds of the periods that dates and times repeat in; a year is the mean Gregorian year.
-PERIODS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "year": 31556952.0}
 _UNITS = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 
 

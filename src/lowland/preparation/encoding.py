@@ -7,63 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland._base.constraints import Constraint, Null, Real
+from lowland._base.constraints import PERIODS, Cycles, Names, Null, Orders
 from lowland._base.errors import DataError, unknown_name
 from lowland._base.models.checks import above
 from lowland._base.params import Declared, fitted, param
 from lowland._base.validation import is_sparse
 from lowland.preparation._categories import levels_in, mark_levels, steps_in, switch_in, switched
-from lowland.preparation._dates import FORMATS, PERIODS, TYPED, date_format, seconds_in, unit_of
+from lowland.preparation._dates import FORMATS, TYPED, date_format, seconds_in, unit_of
 
 if TYPE_CHECKING:
     import polars as pl
-
-PERIOD = Real(0)
-
-
-class Orders(Constraint):
-    """The values of columns of text in their order."""
-
-    def allows(self, value: Any) -> bool:
-        return isinstance(value, dict) and all(
-            isinstance(name, str) and _is_order(order) for name, order in value.items()
-        )
-
-    def describe(self) -> str:
-        return "a dictionary of columns, each with two or more different values in their order"
-
-
-def _is_order(order: Any) -> bool:
-    if not isinstance(order, list | tuple) or not all(isinstance(value, str) for value in order):
-        return False
-    return len(order) > 1 and len({*order}) == len(order)
-
-
-class Cycles(Constraint):
-    """The periods of columns."""
-
-    def allows(self, value: Any) -> bool:
-        return isinstance(value, dict) and all(
-            isinstance(name, str)
-            and (period in PERIODS if isinstance(period, str) else PERIOD.allows(period))
-            for name, period in value.items()
-        )
-
-    def describe(self) -> str:
-        return (
-            "a dictionary of columns, each with its period: a number > 0 or, for dates, "
-            f"{', '.join(PERIODS)}"
-        )
-
-
-class Names(Constraint):
-    """Names of columns."""
-
-    def allows(self, value: Any) -> bool:
-        return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
-
-    def describe(self) -> str:
-        return "names of columns"
 
 
 class Encoding(Declared):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 import warnings
@@ -21,6 +22,54 @@ from lowland.trust import Trust, affordable_rows, trust
 from lowland.trust.trusting import FEWEST_ROWS
 
 MOST_CLASSES = 100
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ForeignMap:
+    """A map that any tool has made, and the rows that it was made of, in the same order."""
+
+    X: Any
+    Y: np.ndarray
+    classes: np.ndarray | None = None
+    metric: Any = "euclidean"
+    n_jobs: int | None = None
+    title: str = "map"
+
+    def score(self) -> Measures:
+        """The measures of the map; none if it has very few rows."""
+        known = {"metric": self.metric, "n_jobs": self.n_jobs}
+        return measure_map(self.X, self.Y, labels=self.classes, **known)
+
+    def trust(self, **how: Any) -> Trust:
+        """Where the map can be believed; ``how`` are further arguments of ``trust``."""
+        return trust(self.X, self.Y, metric=self.metric, n_jobs=self.n_jobs, **how)
+
+    def entry(self, measures: Measures, judged: Trust | None) -> Map:
+        """The entry of a summary for a map about whose making nothing is known."""
+        return {
+            "name": "map",
+            "title": self.title,
+            "coordinates": self.Y,
+            "seconds": None,
+            "peak_bytes": None,
+            "stopped_early": False,
+            "card": {
+                "summary": "A map that was made elsewhere.",
+                "keeps": "",
+                "use": "",
+                "avoid": "",
+                "cost": "",
+                "reference": "",
+            },
+            "parameters": {},
+            "seed": None,
+            "quality": {} if measures.table is None else measures.table.to_dict(),  # type: ignore[typeddict-item]
+            "per_point": measures.per_point,
+            "loss_history": None,
+            "facts": {},
+            "pictures": {},
+            "trust": judged,
+        }
 
 
 def make_report(
@@ -85,12 +134,17 @@ def make_report(
         raise DataError(f"Y holds NaN or infinity, first in row {row}; leave such rows out.")
     columns = label_columns(labels, len(Y))
     classes = next((values for values in columns.values() if is_class_column(values)), None)
-    measures = NOT_MEASURED
+    given = ForeignMap(X, Y, classes, metric, n_jobs)
+    measures, judged = NOT_MEASURED, None
     try:
-        measures = measure_map(X, Y, labels=classes, metric=metric, n_jobs=n_jobs)
+        measures = given.score()
     except (DataError, MemoryError) as error:  # the map itself is still of use
         warnings.warn(f"the map was not measured: {error}", stacklevel=2)
-    judged = _judged(X, Y, metric, n_jobs)
+    try:
+        if len(Y) >= FEWEST_ROWS:
+            judged = given.trust(most_points=affordable_rows(X, metric))
+    except (DataError, MemoryError) as error:
+        warnings.warn(f"the points of the map were not judged: {error}", stacklevel=2)
     title = title or f"a map of {len(Y)} rows"
     names = column_names(X)
     summary = Summary(
@@ -108,7 +162,7 @@ def make_report(
         dropped_rows=[],
         ids=np.arange(len(Y)) if ids is None else ids,
         labels=columns,
-        maps=[foreign_map("map", Y, measures, judged)],
+        maps=[given.entry(measures, judged)],
         neighbors=None if judged is None else judged.neighbors,
         color=color or next(iter(columns), None),
         values=None if metric == "precomputed" else table_values(X),
@@ -128,46 +182,6 @@ def table_values(X: Any) -> Values | None:
     if names is None:
         names = np.array([f"column {number}" for number in range(X.shape[1])], dtype=object)
     return {"names": names.tolist(), "numbers": numbers}
-
-
-def _judged(X: Any, Y: np.ndarray, metric: Any, n_jobs: int | None) -> Trust | None:
-    """Where the map can be believed; None if it cannot be judged."""
-    if len(Y) < FEWEST_ROWS:
-        return None
-    try:
-        most = affordable_rows(X, metric)
-        return trust(X, Y, metric=metric, most_points=most, n_jobs=n_jobs)
-    except (DataError, MemoryError) as error:
-        warnings.warn(f"the points of the map were not judged: {error}", stacklevel=3)
-        return None
-
-
-def foreign_map(title: str, Y: np.ndarray, measures: Measures, judged: Trust | None = None) -> Map:
-    """The entry of a summary for a map about whose making nothing is known."""
-    return {
-        "name": "map",
-        "title": title,
-        "coordinates": Y,
-        "seconds": None,
-        "peak_bytes": None,
-        "stopped_early": False,
-        "card": {
-            "summary": "A map that was made elsewhere.",
-            "keeps": "",
-            "use": "",
-            "avoid": "",
-            "cost": "",
-            "reference": "",
-        },
-        "parameters": {},
-        "seed": None,
-        "quality": {} if measures.table is None else measures.table.to_dict(),  # type: ignore[typeddict-item]
-        "per_point": measures.per_point,
-        "loss_history": None,
-        "facts": {},
-        "pictures": {},
-        "trust": judged,
-    }
 
 
 def label_columns(labels: Any, n: int) -> dict[str, np.ndarray]:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from lowland.workflow.aligning.running import align_tables
     from lowland.workflow.comparing.running import MapComparison, compare_methods
     from lowland.workflow.describing import describe_table
-    from lowland.workflow.foreign.scoring import MapScore, score_map
-    from lowland.workflow.foreign.trusting import MapTrust, trust_map
+    from lowland.workflow.foreign.judging import MapScore, MapTrust, score_map, trust_map
     from lowland.workflow.making import make_map
     from lowland.workflow.placing import PlacedRows, place_rows
     from lowland.workflow.result import MapResult
@@ -50,8 +49,8 @@ _HOMES = {
     "AlignedTables": "aligning.result",
     "MapComparison": "comparing.running",
     "MapResult": "result",
-    "MapScore": "foreign.scoring",
-    "MapTrust": "foreign.trusting",
+    "MapScore": "foreign.judging",
+    "MapTrust": "foreign.judging",
     "PlacedParts": "streaming.placing",
     "PlacedRows": "placing",
     "Selection": "selecting",
@@ -60,9 +59,9 @@ _HOMES = {
     "describe_table": "describing",
     "make_map": "making",
     "place_rows": "placing",
-    "score_map": "foreign.scoring",
+    "score_map": "foreign.judging",
     "select_columns": "selecting",
-    "trust_map": "foreign.trusting",
+    "trust_map": "foreign.judging",
 }
 
 

@@ -41,17 +41,3 @@ def text_constraint(constraint: Constraint) -> Constraint | None:
     if all(isinstance(part, Null) for part in typed):
         return None
     return typed[0] if len(typed) == 1 else Either(typed)
-
-
-def read_value(name: str, constraint: Constraint, text: str) -> Any:
-    """The value that a text stands for; refused if the parameter does not allow it."""
-    from lowland._base.errors import ParameterError
-
-    try:
-        value = constraint.parse(text)
-    except ValueError:
-        pass
-    else:
-        if constraint.allows(value):
-            return value
-    raise ParameterError(f"{name}: {text!r} is not allowed; expected {constraint.describe()}.")

@@ -11,6 +11,7 @@ import numpy as np
 from lowland._base import registry
 from lowland._base.errors import DataError, ParameterError, count
 from lowland._base.memory import available_memory
+from lowland._base.options import takes_options
 from lowland._base.validation import is_sparse
 from lowland.methods.linear.pca import PCA
 from lowland.metrics import distance_concentration, intrinsic_dimension
@@ -18,8 +19,9 @@ from lowland.metrics.quality import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.preparation.preparation import Preparation
 from lowland.tables import Table
 from lowland.tables.columns.categories import frame_of, take_part, why_refused
-from lowland.tables.options import READING, TableOptions, takes_table_options
+from lowland.tables.options import DESCRIBING, TableOptions
 from lowland.tables.preparing import read
+from lowland.workflow.options import FITTING, RunSettings
 from lowland.workflow.summary import table_facts
 
 # Which perplexities of t-SNE show the same of a table, as plain values.
@@ -69,15 +71,13 @@ TIED = 4  # times the number of columns: an estimate beyond it comes from tied d
 ROWS_MEASURED = 5_000  # a sample of this size tells intrinsic dimension and concentration
 
 
-@takes_table_options((*READING, "categories"))
+@takes_options(table=(TableOptions, DESCRIBING), settings=(RunSettings, FITTING))
 def describe_table(
     data: Any,
     *,
     table: TableOptions,
+    settings: RunSettings,
     perplexity: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    verbose: bool = False,
 ) -> dict[str, Any]:
     """Size, missing values, dimensions of a table, and which methods fit and how long they take.
 
@@ -94,12 +94,6 @@ def describe_table(
         :func:`lowland.trust.perplexity_plateau`; takes about 20 times as long as one such map. The
         result has the key ``perplexity``: for each value how many neighbors are kept beyond chance
         (``excess``) and how well maps of two halves agree (``overlap``), and a ``sentence``.
-    seed : int, default=0
-        Seed of the sample of rows, and of the maps for ``perplexity``.
-    n_jobs : int or None, default=None
-        Threads; None uses all cores.
-    verbose : bool, default=False
-        Show the progress of the maps for ``perplexity``.
 
     Examples
     --------
@@ -109,19 +103,18 @@ def describe_table(
     """
     options = dataclasses.replace(table, missing_distances=True).for_data(data)
     found = read(data, options)
-    return description_of(found, options, seed, n_jobs, perplexity=perplexity, verbose=verbose)
+    return description_of(found, options, settings, perplexity=perplexity)
 
 
 def description_of(
     table: Table,
     options: TableOptions,
-    seed: int,
-    n_jobs: int | None,
+    settings: RunSettings,
     *,
     perplexity: bool = False,
-    verbose: bool = False,
 ) -> dict[str, Any]:
     """The description of a table that has been read, as plain values."""
+    seed, n_jobs = settings.seed, settings.n_jobs
     facts = {
         **table_facts(table),
         "roles": _roles(table),
@@ -154,7 +147,9 @@ def description_of(
     )
     X = preparation.fit_transform(frame)
     if perplexity:
-        facts["perplexity"] = perplexities_of(X, bool(missing.any()), seed, n_jobs, verbose)
+        facts["perplexity"] = perplexities_of(
+            X, bool(missing.any()), seed, n_jobs, settings.verbose
+        )
     return {
         **facts,
         "labels": [name for name in part.table.labels.columns if name not in part.names],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ class FitOptions(NamedTuple):
     verbose: bool = False
     pca: str = "auto"
     spelling: Spelling = PYTHON
+    look: Mapping[str, Any] = {}  # of the points in all pictures of the map
 
 
 class Fit(NamedTuple):
@@ -51,6 +52,7 @@ class Fit(NamedTuple):
     is_turned: bool = False  # by an orientation; then an axis is no longer one of the method's
     learned_from: str | None = None  # the column that the method was given beside the rows
     n_fitted: int = 0  # rows that the method was fitted to
+    look: Mapping[str, Any] = {}  # of its points in all pictures
 
     @property
     def sides(self) -> list[float] | None:
@@ -113,6 +115,7 @@ def fit_method(
         [*log, *made.log, *target.log],
         learned_from=target.column,
         n_fitted=made.n_rows,
+        look=options.look,
     )
 
 

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from lowland._base import registry
 from lowland._base.base import Reducer
 from lowland._base.errors import ParameterError
+from lowland._base.options import takes_options
 from lowland.tables.in_memory import is_path
-from lowland.tables.options import TableOptions, takes_table_options
+from lowland.tables.options import TABLE, TableOptions
 from lowland.workflow._parameters import DEFAULT_METHOD, method_parameters
-from lowland.workflow.choosing import StreamOptions, choose, make_by_choice
-from lowland.workflow.fitting import FitOptions
+from lowland.workflow.choosing import choose, make_by_choice
+from lowland.workflow.options import MAKING, RunSettings
 from lowland.workflow.result import MapResult
-from lowland.workflow.run import RunOptions
+
+PLAIN = str | int | float | list | tuple | dict | None
 
 
-@takes_table_options()
+@takes_options(table=(TableOptions, TABLE), settings=(RunSettings, MAKING))
 def make_map(
     data: Any,
     method: str | type[Reducer] = DEFAULT_METHOD,
     *,
-    color: Any = None,
     table: TableOptions,
-    pca: int | str = "auto",
-    orient: Any = None,
-    measure: bool = True,
-    check: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-    engine: str = "auto",
-    scheduler: str | None = None,
-    sample: int | None = None,
+    settings: RunSettings,
     **parameters: Any,
 ) -> MapResult:
     """Make a map of a table: prepare the columns, fit a method, measure the map.
@@ -52,37 +42,6 @@ def make_map(
         mapped; columns of text and dates are labels.
     method : str or class, default="tsne"
         A method: its name as in ``lowland methods``, or its class.
-    color : str or array of shape (n_rows,), optional
-        The column that colors the picture, or its values; by default ``target``, a label called
-        class, target, species or the like, or the first label whose values recur.
-    pca : int, "auto" or "none", default="auto"
-        Columns to reduce to by PCA before the method; "auto" is 50 for neighbor methods.
-    orient : str, mapping, path, data frame or array, optional
-        How the map is turned, mirrored if need be: rows and their directions, such as
-        "north=Stockholm,west=Lisbon" or {"north": "Stockholm"}; or known coordinates of some rows,
-        joined by id, which the map is turned to match (Procrustes). Distances in the map stay as
-        they are, and the model places new rows in the turned map.
-    measure : bool, default=True
-        Whether to measure the map, and to judge where it can be believed.
-    check : bool, default=False
-        Whether to make the map again, three times of parts of the rows with other seeds and once of
-        data without structure: ``trust`` then tells what is stable and what is chance. This takes
-        about as long as the map.
-    seed : int, default=0
-        Seed of everything random.
-    n_jobs : int or None, default=None
-        Threads; None uses all cores. The map does not depend on it.
-    verbose : bool, default=False
-        Whether to show progress.
-    engine : {"auto", "memory", "stream", "dask"}, default="auto"
-        "memory" reads the whole table. "stream" reads files in chunks, and "dask" lets workers
-        do so. "auto" is "memory" if the table and its map fit in memory, else "stream".
-    scheduler : str, optional
-        For "dask": the address of a scheduler, such as "tcp://host:8786", or "local:4" for four
-        processes on this machine.
-    sample : int, optional
-        Rows that the method is fitted to, where rows are read in chunks: this means "stream". By
-        default all rows, or as many as a method takes that needs its rows in memory.
     **parameters
         Parameters of the method, such as ``perplexity=50``. A parameter that the method calls
         ``method`` is ``algorithm`` here, and one that it calls ``normalize`` is ``map_scale``.
@@ -106,24 +65,10 @@ def make_map(
     """
     cls = method_class(method)
     given = method_parameters(cls, parameters)
-    table, color = table.naming(color, "color")
-    stream = StreamOptions(engine, scheduler, sample)
-    shown = {"seed": seed, "pca": pca, "scale": table.scale, **parameters}
-    shown |= {"check": check, "engine": engine, "scheduler": scheduler, "sample": sample}
-    if table.target is not None:
-        is_column = table.target not in table.beside
-        shown["target"] = table.target if is_column else np.empty(0)  # shown as ...
-    if orient is not None:
-        shown["orient"] = orient if isinstance(orient, str | dict) else np.array([orient], object)
-    command = _call(data, cls, shown)
-    fit = FitOptions(seed, n_jobs, verbose, str(pca))
-    if check and not measure:
-        raise ParameterError(
-            "check=True: a map that is not measured is not checked; leave one out."
-        )
-    options = RunOptions(table, fit, color, measure, command, orient=orient, check=check)
-    choice = choose(data, cls, options, stream)
-    return make_by_choice(choice, data, cls, given, options, stream)
+    command = _call(data, cls, table, settings, parameters)
+    options = settings.of(table, command)
+    choice = choose(data, cls, options, settings.stream)
+    return make_by_choice(choice, data, cls, given, options, settings.stream)
 
 
 def method_class(method: str | type[Reducer]) -> type[Reducer]:
@@ -137,17 +82,25 @@ def method_class(method: str | type[Reducer]) -> type[Reducer]:
     return registry.get(method)
 
 
-def _call(data: Any, cls: type[Reducer], given: dict[str, Any]) -> str:
-    """The call that reproduces the run, for the report."""
+def _call(
+    data: Any,
+    cls: type[Reducer],
+    table: TableOptions,
+    settings: RunSettings,
+    parameters: dict[str, Any],
+) -> str:
+    """The call that reproduces the run, for the report; values that are no plain text are ..."""
     source = "data"
     if is_path(data):
         source = repr([str(path) for path in data] if isinstance(data, list | tuple) else str(data))
     method = repr(registry.snake_case(cls.__name__))
-    usual = {"seed": 0, "pca": "auto", "scale": "auto", "check": False, "engine": "auto"}
-    usual |= {"scheduler": None, "sample": None}
+    given = {**settings.changed(), **table.changed(), **parameters}
+    given |= dict.fromkeys(["labels"] if table.beside else [], ...)
+    if table.target in table.beside:
+        given["target"] = ...
     shown = [
-        f"{name}={'...' if isinstance(value, np.ndarray) else repr(value)}"
+        f"{name}={repr(value) if isinstance(value, PLAIN) else '...'}"
         for name, value in given.items()
-        if not (name in usual and value == usual[name])
+        if name not in ("n_jobs", "verbose")  # the map does not depend on them
     ]
     return f"lowland.workflow.make_map({', '.join([source, method, *shown])})"

@@ -13,14 +13,13 @@ from lowland._base.chain import Chain, DomainStep, domain_model
 from lowland._base.errors import DataError, count, listing
 from lowland._base.html import html_lines
 from lowland._base.models.codec import load
+from lowland._base.options import takes_options
 from lowland.tables import Table, map_frame
 from lowland.tables.in_memory import NAME
-from lowland.tables.options import TableOptions, takes_table_options
+from lowland.tables.options import PLACING, TableOptions
 from lowland.tables.preparing import read
 from lowland.workflow._display import frame_html
-
-# The model decides which columns are read and how they are prepared.
-PLACING = ("labels", "label_file", "id_column", "part", "vector", "transpose")
+from lowland.workflow.options import RunSettings
 
 
 class PlacedRows(NamedTuple):
@@ -55,15 +54,14 @@ class PlacedRows(NamedTuple):
         return frame_html(self.map, repr(self)) + (html_lines(self.notes) if self.notes else "")
 
 
-@takes_table_options(PLACING)
+@takes_options(table=(TableOptions, PLACING), settings=(RunSettings, ("n_jobs", "verbose")))
 def place_rows(
     model: Any,
     data: Any,
     *,
     domain: int | str | None = None,
     table: TableOptions,
-    n_jobs: int | None = None,
-    verbose: bool = False,
+    settings: RunSettings,
 ) -> PlacedRows:
     """Place the rows of a table in a map that was made before.
 
@@ -79,8 +77,6 @@ def place_rows(
     domain : int or str, optional
         For a model of several sets (:func:`align_tables`): the set that the rows belong to, by its
         name or its number from 0.
-    n_jobs, verbose
-        As in :func:`make_map`.
 
     Examples
     --------
@@ -89,19 +85,18 @@ def place_rows(
     >>> place_rows(made.model, "iris").map.equals(made.map)
     True
     """
-    return run_placement(model, data, table, n_jobs, verbose, domain)
+    return run_placement(model, data, table, settings, domain)
 
 
 def run_placement(
     model: Any,
     data: Any,
     options: TableOptions,
-    n_jobs: int | None,
-    verbose: bool,
+    settings: RunSettings,
     domain: int | str | None = None,
 ) -> PlacedRows:
     """Read the rows as the model wants them, and place them."""
-    model, method = model_for(model, options, n_jobs, verbose, domain)
+    model, method = model_for(model, options, settings.n_jobs, settings.verbose, domain)
     table = read_for_model(model, data, options)
     if getattr(model, "feature_names_in_", None) is None:
         table = table.without_names()

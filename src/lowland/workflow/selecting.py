@@ -10,15 +10,15 @@ import numpy as np
 
 from lowland._base import registry
 from lowland._base.errors import PYTHON, DataError, ParameterError, Spelling
+from lowland._base.options import takes_options
 from lowland.tables import Table, staged_outputs, write_frame
-from lowland.tables.options import READING, TableOptions, takes_table_options
+from lowland.tables.options import SELECTING, TableOptions
 from lowland.tables.preparing import read
 from lowland.workflow._display import ranking_html
+from lowland.workflow.options import FITTING, RunSettings
 from lowland.workflow.summary import plain_value
 from lowland.workflow.targets import first_class
 
-# Distances have no columns to select.
-SELECTING = ("target", *(name for name in READING if name not in ("distances", "similarities")))
 WITH_TARGET, WITHOUT_TARGET = "mutual_information", "principal_variables"
 
 
@@ -94,16 +94,14 @@ class Selection(NamedTuple):
         }
 
 
-@takes_table_options(SELECTING)
+@takes_options(table=(TableOptions, SELECTING), settings=(RunSettings, FITTING))
 def select_columns(
     data: Any,
     method: str | None = None,
     *,
     n_features: int | float | None = None,
     table: TableOptions,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    verbose: bool = False,
+    settings: RunSettings,
     **parameters: Any,
 ) -> Selection:
     """Rank the columns of a table and keep the best.
@@ -118,8 +116,6 @@ def select_columns(
         The column that the kept columns are to tell about; by default a label of classes.
     n_features : int, float or None, default=None
         How many columns to keep, or which share; None leaves it to the selector.
-    seed, n_jobs, verbose
-        As in :func:`make_map`.
     **parameters
         Parameters of the selector.
 
@@ -130,8 +126,8 @@ def select_columns(
     """
     found = read(data, table, allow_missing=False, allow_text=False)
     cls, target = choose_selector(method, table.target, found, PYTHON)
-    run = {"random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
-    return run_selection(found, cls(n_features=n_features, **parameters, **run), target)
+    selector = cls(n_features=n_features, **parameters, **settings.of_methods)
+    return run_selection(found, selector, target)
 
 
 def run_selection(table: Table, selector: Any, target: str | None) -> Selection:

@@ -187,13 +187,6 @@ def judge_map(
     return Judged(found, "", log)
 
 
-def judge_foreign(prepared: Prepared, Y: np.ndarray, n_jobs: int | None) -> Judged:
-    """Judge a map that any tool has made of prepared rows, for a page about it."""
-    source = Source(prepared.measured_rows, prepared.metric)
-    reason = why_not_judged(Y, None, source)
-    return Judged(None, reason) if reason else judge_map(source, Y, 0, n_jobs, None)
-
-
 def why_not_judged(Y: np.ndarray, sides: Any, source: Source) -> str:
     """Why a map cannot be judged; empty if it can."""
     if len(Y) < FEWEST_ROWS:

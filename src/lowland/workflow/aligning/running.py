@@ -14,8 +14,9 @@ from lowland._base import registry
 from lowland._base.chain import JointModel
 from lowland._base.errors import ParameterError, StoppedError, count, unknown_name
 from lowland._base.interrupts import stopped_by_interrupt
+from lowland._base.options import takes_options
 from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
-from lowland.tables.options import TableOptions, takes_table_options
+from lowland.tables.options import ALIGNING, TableOptions
 from lowland.workflow._parameters import MAP_DEFAULTS, RENAMED, RUN_PARAMETERS, method_parameters
 from lowland.workflow._stages import OptionalStages, Stages, peak_memory
 from lowland.workflow.aligning.pairs import (
@@ -30,14 +31,9 @@ from lowland.workflow.aligning.pairs import (
 from lowland.workflow.aligning.result import AlignedTables, Trial
 from lowland.workflow.aligning.sets import TableSet, joint_table, prepared_sets, set_names
 from lowland.workflow.fitting import Fit, FitOptions
+from lowland.workflow.options import ALIGNED, Matching, RunSettings
 from lowland.workflow.run import RunOptions, classes_in
 from lowland.workflow.targets import first_class
-
-# Options about a table that make sense for each of several.
-ALIGNING = (
-    *("columns", "use", "drop", "labels", "categories", "one_hot", "order", "cyclic", "id_column"),
-    *("scale", "missing", "missing_values", "normalize", "transpose", "part", "vector"),
-)
 
 
 def alignment_class() -> Any:
@@ -45,31 +41,18 @@ def alignment_class() -> Any:
     return registry.get_alignment("manifold_alignment")
 
 
-@dataclasses.dataclass(frozen=True)
-class Matching:
-    """How the rows of the tables belong together, and how many pairs are held out."""
-
-    match: str | Sequence[str] | None = None
-    same_order: bool = False
-    hold_out: float = 0.2
-    names: Sequence[str] | None = None
-
-
-@takes_table_options(ALIGNING)
+@takes_options(
+    matching=(Matching, tuple(Matching.declared())),
+    table=(TableOptions, ALIGNING),
+    settings=(RunSettings, ALIGNED),
+)
 def align_tables(
     data: Sequence[Any],
     *,
-    match: str | Sequence[str] | None = None,
-    same_order: bool = False,
     method: str = "laplacian",
-    hold_out: float = 0.2,
-    names: Sequence[str] | None = None,
-    color: str | None = None,
+    matching: Matching,
     table: TableOptions,
-    measure: bool = True,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    verbose: bool = False,
+    settings: RunSettings,
     **parameters: Any,
 ) -> AlignedTables:
     """Put two or more tables into one map, so that rows of the same object lie together.
@@ -85,26 +68,8 @@ def align_tables(
     data : sequence of paths, data frames, arrays, sparse matrices or Datasets
         The tables, each as in :func:`make_map`. Options about a table hold for all of them; one
         that names a column holds for the tables that have it.
-    match : str or sequence of str, optional
-        The column of ids that all tables have; one name per table, or "left=right", if the columns
-        have different names. 7, 7.0 and " 7" are the same id. Rows whose id occurs twice in their
-        table, or in no other table, take part without a partner.
-    same_order : bool, default=False
-        Whether row i of each table is the same object.
     method : {"laplacian", "procrustes"}, default="laplacian"
         As in :class:`lowland.ManifoldAlignment`.
-    hold_out : float, default=0.2
-        Share of the pairs that are held out to measure the alignment, at most 2000 of them; 0 holds
-        none out.
-    names : sequence of str, optional
-        What the tables are called; by default as their files.
-    color : str, optional
-        The label that colors the second picture; by default one called class, target, species or
-        the like, or the first label whose values recur.
-    measure : bool, default=True
-        Whether to measure the map, which includes the second fit.
-    seed, n_jobs, verbose
-        As in :func:`make_map`.
     **parameters
         Parameters of :class:`lowland.ManifoldAlignment`, such as ``n_neighbors=20``.
 
@@ -129,10 +94,9 @@ def align_tables(
         known = [name for name in cls.parameters() if name not in RUN_PARAMETERS]
         raise ParameterError(unknown_name("parameter", renamed.pop(), known))
     given = {**method_parameters(cls, parameters), "method": method}
-    fit = FitOptions(seed, n_jobs, verbose, "none")
-    command = f"lowland.workflow.align_tables([...], match={match!r}, same_order={same_order})"
-    options = RunOptions(table, fit, color, measure, command)
-    return run_alignment(data, given, Matching(match, same_order, hold_out, names), options)
+    told = f"match={matching.match!r}, same_order={matching.same_order}"
+    options = settings.of(table, f"lowland.workflow.align_tables([...], {told})")
+    return run_alignment(data, given, matching, options)
 
 
 def run_alignment(
@@ -187,13 +151,6 @@ def _check(data: Sequence[Any], matching: Matching, options: RunOptions) -> list
         raise ParameterError(
             f"an alignment puts several tables into one map, and {count(n, 'table')} "
             f"{'was' if n == 1 else 'were'} given; give two or more."
-        )
-    share = matching.hold_out
-    number = isinstance(share, int | float | np.integer | np.floating)
-    if not number or isinstance(share, bool) or not 0 <= share <= 0.9:
-        raise ParameterError(
-            f"{say('hold_out')}: {share!r} is not allowed; expected a share of the pairs from 0 to "
-            "0.9."
         )
     if matching.match is not None and matching.same_order:
         raise ParameterError(

@@ -15,13 +15,13 @@ import numpy as np
 
 from lowland._base import registry
 from lowland._base.base import Reducer
+from lowland._base.constraints import read_value
 from lowland._base.errors import ParameterError, count, listing, shown, unknown_name
 from lowland._base.params import same_value
 from lowland.workflow._parameters import (
     RENAMED,
     RUN_PARAMETERS,
     method_parameters,
-    read_value,
     text_constraint,
 )
 

@@ -11,15 +11,17 @@ import numpy as np
 from lowland._base.base import Reducer
 from lowland._base.errors import DataError, LowlandError, ParameterError, StoppedError
 from lowland._base.interrupts import ends_stage
+from lowland._base.options import takes_options
 from lowland.metrics.missing import LISTED
 from lowland.metrics.quality import NOT_MEASURED
 from lowland.neighbors import knn_graph
-from lowland.tables.options import TableOptions, takes_table_options
+from lowland.tables.options import TABLE, TableOptions
 from lowland.trust import Trust, affordable_rows
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages, reason_of
 from lowland.workflow.comparing.entries import Entry, comparison_entries
 from lowland.workflow.comparing.result import Attempt, MapComparison
 from lowland.workflow.fitting import Fit, FitOptions, PreparedRows, fit_method
+from lowland.workflow.options import COMPARING, RunSettings
 from lowland.workflow.run import MemoryRows, RunOptions, measure_fit, prepare_run
 from lowland.workflow.targets import learned_target
 from lowland.workflow.trusting import NOT_JUDGED, Source, judge_map, why_not_judged
@@ -76,18 +78,14 @@ def _common_source(shared: PreparedRows, seconds: float, options: FitOptions) ->
     return dataclasses.replace(source, graph=graph)
 
 
-@takes_table_options()
+@takes_options(table=(TableOptions, TABLE), settings=(RunSettings, COMPARING))
 def compare_methods(
     data: Any,
     methods: Sequence[str | type[Reducer] | tuple[Any, dict[str, Any]]] = ("pca", "tsne"),
     *,
     along: Mapping[str, Iterable[Any]] | None = None,
-    color: Any = None,
     table: TableOptions,
-    pca: int | str = "auto",
-    seed: int = 0,
-    n_jobs: int | None = None,
-    verbose: bool = False,
+    settings: RunSettings,
 ) -> MapComparison:
     """Map a table by several methods, or by one with several parameters, and measure each map.
 
@@ -106,8 +104,6 @@ def compare_methods(
         Parameters and their values, such as ``{"exaggeration": [1, 4, 30]}``: each method that has
         the parameter makes one map for each value, and the others one map. Several parameters are
         combined. At most 24 maps are made along a parameter.
-    color, pca, seed, n_jobs, verbose
-        As in :func:`make_map`.
 
     Returns
     -------
@@ -127,10 +123,8 @@ def compare_methods(
     entries = comparison_entries(methods, along=along)
     if not entries:
         raise ParameterError("methods: () is empty; give at least one method.")
-    table, color = table.naming(color, "color")
-    fit = FitOptions(seed, n_jobs, verbose, str(pca))
     command = "lowland.workflow.compare_methods(data)"
-    return run_comparison(data, entries, RunOptions(table, fit, color, True, command))
+    return run_comparison(data, entries, settings.of(table, command))
 
 
 def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> MapComparison:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -81,19 +81,10 @@ def _from_first(found: dict[int, str]) -> list[str]:
     return names
 
 
-class ForeignMap(NamedTuple):
-    """The coordinates of the prepared rows, in their order."""
-
-    source: str
-    coordinates: np.ndarray
-    columns: list[str]
-    notes: list[str]
-
-
 def read_map(
     source: Any, asked: list[str], prepared: Prepared, options: TableOptions
-) -> ForeignMap:
-    """Read a map, choose its coordinates and find its rows."""
+) -> tuple[str, np.ndarray, list[str], list[str]]:
+    """The name of a map, its coordinates in the order of the rows, their columns, and notes."""
     chosen = tuple(asked) or None
     if is_path(source):
         name = os.fspath(source)
@@ -119,7 +110,7 @@ def read_map(
     rows, how = _matched_rows(name, contents, len(Y), prepared, options)
     Y = Y if rows is None else Y[rows]
     notes = [f"coordinates: {listing(names, 4, quote=False)} ({why})", *how]
-    return ForeignMap(name, np.ascontiguousarray(Y), list(names), notes)
+    return name, np.ascontiguousarray(Y), list(names), notes
 
 
 def _coordinates(name: str, contents: Contents, options: TableOptions) -> tuple[list[str], str]:

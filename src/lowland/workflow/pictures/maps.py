@@ -74,8 +74,16 @@ NAMED_ROWS = 60  # with more rows, their names would cover the map
 def picture_of(table: Table, fit: Fit, color: str | None, rows: str | None = None) -> Figure:
     """A matplotlib figure of the map, colored by a column of the table.
 
-    ``rows`` says which rows it shows, if they are not all rows of the data.
+    ``rows`` says which rows it shows, if they are not all rows of the data. Every picture of a map
+    that a run makes is drawn here, with the look that the user asked for.
     """
+    from lowland.plot._points import asked_look
+
+    with asked_look(fit.look):
+        return _picture_of(table, fit, color, rows)
+
+
+def _picture_of(table: Table, fit: Fit, color: str | None, rows: str | None) -> Figure:
     Y = fit.Y
     shares = None if fit.is_turned else axis_shares(fit.estimator)
     axes = coordinate_names(Y.shape[1])
