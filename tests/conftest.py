@@ -1,9 +1,11 @@
 """Parts of the suite, data that several suites share, and how BLAS waits while they run."""
 
+import functools
 import os
 import random
 import signal
 import zlib
+from types import ModuleType
 
 import hypothesis
 import pytest
@@ -39,8 +41,20 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What is drawn without a seed is another number in each call, and the same in each run: a test
-    that fails once in a hundred runs would fail for somebody else."""
+    that fails once in a hundred runs would fail for somebody else. A generator that the tests of a
+    module share begins anew, because workers run these tests in any order."""
     entropy.randbits = random.Random(item.nodeid).getrandbits
+    for generator, state in _shared_generators(getattr(item, "module", None)):
+        generator.bit_generator.state = state
+
+
+@functools.cache
+def _shared_generators(module: ModuleType | None) -> list[tuple[np.random.Generator, dict]]:
+    """The generators of a module, with their states before its first test."""
+    found = [
+        v for v in getattr(module, "__dict__", {}).values() if isinstance(v, np.random.Generator)
+    ]
+    return [(generator, generator.bit_generator.state) for generator in found]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -85,11 +85,6 @@ def gower_divisors(ranges: np.ndarray | None, encoding: Encoding) -> Scale:
         )
     n, cycles = encoding._n_plain, len(encoding.cycle_columns_)
     switches, categories = len(encoding.switch_columns_), len({*encoding.level_columns_})
-    if not np.isfinite(ranges).all():
-        raise DataError(
-            "Gower's distance: the range of a column is beyond what float64 can hold; divide this "
-            "column by 1e10."
-        )
     variables = n + cycles + switches + categories
     divisors = [
         np.where(ranges > 0, ranges, 1.0),
@@ -316,8 +311,7 @@ class Columns:
         if self.is_sparse:
             return gower_divisors(None, encoding)
         sums = self.found.columns
-        with np.errstate(over="ignore"):
-            ranges = (sums.high - sums.low)[: encoding._n_plain]
+        ranges = (sums.high - sums.low)[: encoding._n_plain]
         return gower_divisors(ranges, encoding)
 
 

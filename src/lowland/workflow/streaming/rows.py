@@ -142,8 +142,8 @@ class ChunkRows:
             if "n_jobs" in step.parameters():
                 step.set_params(n_jobs=options.fit.n_jobs)
         name = registry.snake_case(cls.__name__)
-        column = target.column
-        return Fit(name, _steps(model)[-1], model, NOT_PLACED, **saved, learned_from=column)
+        more = {"learned_from": target.column, "look": options.fit.look}
+        return Fit(name, _steps(model)[-1], model, NOT_PLACED, **saved, **more)
 
     def reduced(self, n_columns: int) -> tuple[Rows, PCA]:
         ready, fit = self.ready, self.options.fit
