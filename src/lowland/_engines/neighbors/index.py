@@ -181,7 +181,7 @@ class NeighborIndex:
             order = np.argsort(np.append(np.flatnonzero(near), np.flatnonzero(~near)))
             ids = np.concatenate([ids, far_ids])[order]
             squares = np.concatenate([squares, far_squares])[order]
-        return ids, squares / self._scale**2
+        return ids, squares / self._scale / self._scale
 
     def _points(self, dtype: np.dtype, threads: int, monitor: Monitor) -> _Points:
         """The rows for queries of a type; they are computed once for each type."""

@@ -81,7 +81,7 @@ def neighbor_graph(
         rng = rng or np.random.default_rng(0)
         approximate = cells_join(rows, inner_k, threads, rng, monitor)
         ids, squares = approximate.found
-        distances = true_distances(squares / scale**2, metric)
+        distances = true_distances(squares / scale / scale, metric)
         recall, sample = approximate.recall, approximate.sample_rows
     elif method == "tree":
         ids, distances = tree_search.tree_search(
@@ -89,7 +89,7 @@ def neighbor_graph(
         )
     elif from_products(metric):
         exact = exact_join(rows, inner_k, threads, monitor)
-        ids, distances = exact.ids, true_distances(exact.squares / scale**2, metric)
+        ids, distances = exact.ids, true_distances(exact.squares / scale / scale, metric)
     else:
         ids, distances = block_search.metric_search(
             rows, rows, inner_k, metric, metric_params, True, monitor
