@@ -17,12 +17,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lowland._base.columns import (
-    check_columns,
-    check_columns_have_values,
-    check_same_columns,
-    column_names,
-)
 from lowland._base.constraints import Boolean, Integer, Null, Seed
 from lowland._base.context import FitContext, Prepared, SharedWork, generator
 from lowland._base.errors import ParameterError
@@ -36,7 +30,11 @@ from lowland._base.validation import (
     GOWER,
     all_finite,
     beyond,
+    check_columns,
+    check_columns_have_values,
     check_matrix,
+    check_same_columns,
+    column_names,
     column_ranges,
     in_float64,
     in_ranges,

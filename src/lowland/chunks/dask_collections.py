@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.columns import column_names
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block, Task
@@ -26,7 +25,7 @@ from lowland._base.rows.engines import Engine, Job, Stream, current_engine, nami
 from lowland._base.rows.fitting import is_collection, is_delayed
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_threads
-from lowland._base.validation import FLOATS
+from lowland._base.validation import FLOATS, column_names
 
 NUMBERS = {"float", "int", "uint", "bool"}
 TARGET = "y"  # the name of labels that came beside a collection

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.columns import check_columns
 from lowland._base.constraints import Boolean, Function, Integer, Mapping, Null, OneOf
 from lowland._base.context import FitContext, generator
 from lowland._base.errors import DataError, ParameterError, shown
@@ -15,7 +14,13 @@ from lowland._base.models.checks import count
 from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.validation import check_matrix, column_ranges, in_ranges, needs_ranges
+from lowland._base.validation import (
+    check_columns,
+    check_matrix,
+    column_ranges,
+    in_ranges,
+    needs_ranges,
+)
 from lowland._engines.distances.distance_rows import check_distances
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.neighbors.graph import NeighborGraph

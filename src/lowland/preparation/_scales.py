@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.columns import column_label
 from lowland._base.errors import DataError, shown
-from lowland._base.validation import is_sparse
+from lowland._base.validation import column_label, is_sparse
 
 # If deviations differ by more than this factor, the columns seem to have different units.
 ALIKE = 10.0

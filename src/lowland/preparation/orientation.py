@@ -11,12 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from lowland._base.columns import check_columns
 from lowland._base.errors import DataError
 from lowland._base.models.checks import Interval
 from lowland._base.params import Declared, fitted
 from lowland._base.rows.fitting import as_rows
-from lowland._base.validation import check_matrix
+from lowland._base.validation import check_columns, check_matrix
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.procrustes import align
 

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from lowland._base.columns import check_columns, check_same_columns, column_names
 from lowland._base.constraints import Null, OneOf, Several, Text
 from lowland._base.errors import DataError, ParameterError, listing
 from lowland._base.models.checks import above
@@ -18,9 +17,12 @@ from lowland._base.rows.fitting import as_rows
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import (
     all_finite,
+    check_columns,
     check_finite,
     check_matrix,
+    check_same_columns,
     check_size,
+    column_names,
     is_sparse,
     largest_value,
 )

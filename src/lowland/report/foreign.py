@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.columns import column_names
 from lowland._base.errors import DataError
-from lowland._base.validation import is_sparse
+from lowland._base.validation import column_names, is_sparse
 from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
 from lowland.report.page import render
 from lowland.report.summary import Map, Summary, Values

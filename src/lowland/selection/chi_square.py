@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.columns import column_label
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
-from lowland._base.validation import is_sparse
+from lowland._base.validation import column_label, is_sparse
 from lowland._engines.linalg.class_moments import ClassColumns, class_columns
 from lowland.selection._base import require_two
 from lowland.selection._chunk_sums import ByClass

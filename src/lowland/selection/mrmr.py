@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.columns import column_label
 from lowland._base.constraints import Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.params import fitted, param
 from lowland._base.rows.table import Rows
 from lowland._base.targets import Labels
+from lowland._base.validation import column_label
 from lowland.selection._base import Selector, read_target
 from lowland.selection._chunk_sums import state_counts
 from lowland.selection._filter import constant_columns

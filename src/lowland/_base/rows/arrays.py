@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.columns import column_names
 from lowland._base.rows.chunks import TASK_ROWS, Block, chunk_ranges, chunk_rows
 from lowland._base.rows.table import Rows, fingerprint
-from lowland._base.validation import FLOATS, is_sparse
+from lowland._base.validation import FLOATS, column_names, is_sparse
 
 
 class ArrayChunk(NamedTuple):

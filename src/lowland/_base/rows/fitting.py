@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 
 from lowland._base import registry
-from lowland._base.columns import check_columns, check_same_columns, column_names
 from lowland._base.errors import DataError, NeedsMemoryError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.rows.table import Rows
-from lowland._base.validation import FLOATS, check_matrix, is_sparse
+from lowland._base.validation import (
+    FLOATS,
+    check_columns,
+    check_matrix,
+    check_same_columns,
+    column_names,
+    is_sparse,
+)
 
 
 def as_rows(X: Any) -> Rows | None:

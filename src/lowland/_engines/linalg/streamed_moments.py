@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.columns import column_names, refuse_empty_columns
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block
@@ -19,9 +18,11 @@ from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.validation import (
     all_finite,
     check_size,
+    column_names,
     dense_if_small,
     is_sparse,
     largest_value,
+    refuse_empty_columns,
 )
 from lowland._engines.linalg.moments import Moments, column_moments, known_moments, merge, moments
 

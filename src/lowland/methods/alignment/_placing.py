@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse
 
 from lowland._base.base import Reducer
-from lowland._base.columns import check_columns, check_same_columns, column_names
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
 from lowland._base.models.checks import Ascending, Starts, above, count, index_of
@@ -18,7 +17,10 @@ from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import (
     all_finite,
     beyond,
+    check_columns,
     check_matrix,
+    check_same_columns,
+    column_names,
     dense_if_small,
     in_float64,
     is_sparse,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from lowland._base.base import Invertible
-from lowland._base.columns import column_label
 from lowland._base.constraints import Integer, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
@@ -17,7 +16,7 @@ from lowland._base.params import fitted, param
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
-from lowland._base.validation import all_finite, as_dense, is_sparse
+from lowland._base.validation import all_finite, as_dense, column_label, is_sparse
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
 from lowland._engines.linalg.principal_axes import principal_axes_cost

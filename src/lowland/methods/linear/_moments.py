@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from lowland._base.base import Invertible
-from lowland._base.columns import check_columns, check_same_columns, column_names
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import count
@@ -18,7 +17,13 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import as_rows, checked_rows
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Estimate, Reading
-from lowland._base.validation import check_finite, check_matrix
+from lowland._base.validation import (
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_same_columns,
+    column_names,
+)
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_pairs_cost
 from lowland._engines.linalg.moments import Moments, largest_square, merge, moments, moments_cost
