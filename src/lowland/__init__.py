@@ -15,19 +15,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = (
-    *(
-        "chunks",
-        "datasets",
-        "errors",
-        "metrics",
-        "neighbors",
-        "plot",
-        "report",
-        "selection",
-        "tables",
-        "trust",
-        "workflow",
-    ),
+    "chunks",
+    "datasets",
+    "errors",
+    "metrics",
+    "neighbors",
+    "plot",
+    "report",
+    "selection",
+    "tables",
+    "trust",
+    "workflow",
 )
 _FUNCTIONS = {
     "compare_methods": "lowland.workflow",

@@ -6,11 +6,16 @@ with Dask("tcp://scheduler:8786"):    # the same bytes, on many machines
     pca.transform(rows).write("scores/")
 """
 
-from lowland._base.rows.parts import Parts
-from lowland._base.rows.table import Rows
-from lowland.chunks.dask_engine import Dask
-from lowland.chunks.graph import knn_graph
-from lowland.chunks.opening import open_rows
-from lowland.chunks.refining import Refined, refined
+from lowland._base.exports import exports
 
-__all__ = ["Dask", "Parts", "Refined", "Rows", "knn_graph", "open_rows", "refined"]
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "lowland._base.rows.parts": "Parts",
+        "lowland._base.rows.table": "Rows",
+        "lowland.chunks.dask_engine": "Dask",
+        "lowland.chunks.graph": "knn_graph",
+        "lowland.chunks.opening": "open_rows",
+        "lowland.chunks.refining": "Refined refined",
+    },
+)

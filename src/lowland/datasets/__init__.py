@@ -6,56 +6,19 @@ generators return the coordinates behind each row as ``truth``, so that a map ca
 with what it should have found.
 """
 
-from lowland.datasets._base import Dataset
-from lowland.datasets.bundled import (
-    animals,
-    australia,
-    breakfast,
-    breakfast_preferences,
-    breast_cancer,
-    coffee,
-    digits,
-    ekman,
-    eurodist,
-    iris,
-    morse,
-    swiss,
-    usarrests,
-    uscities,
-    wine,
-)
-from lowland.datasets.catalog import load_dataset, names
-from lowland.datasets.clusters import blobs, branching_tree, two_rings
-from lowland.datasets.faces import drawn_faces
-from lowland.datasets.surfaces import bent_sheet, helix, s_curve, sphere, swiss_roll, torus
+from lowland._base.exports import exports
 
-__all__ = [
-    "Dataset",
-    "animals",
-    "australia",
-    "bent_sheet",
-    "blobs",
-    "branching_tree",
-    "breakfast",
-    "breakfast_preferences",
-    "breast_cancer",
-    "coffee",
-    "digits",
-    "drawn_faces",
-    "ekman",
-    "eurodist",
-    "helix",
-    "iris",
-    "load_dataset",
-    "morse",
-    "names",
-    "s_curve",
-    "sphere",
-    "swiss",
-    "swiss_roll",
-    "torus",
-    "two_rings",
-    "usarrests",
-    "uscities",
-    "wine",
-]
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "lowland.datasets._base": "Dataset",
+        "lowland.datasets.bundled": """
+            animals australia breakfast breakfast_preferences breast_cancer coffee digits ekman
+            eurodist iris morse swiss usarrests uscities wine
+        """,
+        "lowland.datasets.catalog": "load_dataset names",
+        "lowland.datasets.clusters": "blobs branching_tree two_rings",
+        "lowland.datasets.faces": "drawn_faces",
+        "lowland.datasets.surfaces": "bent_sheet helix s_curve sphere swiss_roll torus",
+    },
+)

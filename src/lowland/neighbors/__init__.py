@@ -8,6 +8,11 @@ NeighborGraph(150 rows x 15 neighbors, exact)
 (150, 150)
 """
 
-from lowland.neighbors.knn_transformer import KNNTransformer, NeighborGraph, knn_graph, knn_query
+from lowland._base.exports import exports
 
-__all__ = ["KNNTransformer", "NeighborGraph", "knn_graph", "knn_query"]
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "lowland.neighbors.knn_transformer": "KNNTransformer NeighborGraph knn_graph knn_query",
+    },
+)

@@ -7,20 +7,14 @@ files in ``templates/`` (``viewer/``: the map to touch; ``trust/``: where not to
 page needs no network.
 """
 
-from lowland.report.advice import Advice, advise
-from lowland.report.foreign import make_report
-from lowland.report.page import render, write_report
-from lowland.report.summary import Card, Input, Map, Measure, Summary
+from lowland._base.exports import exports
 
-__all__ = [
-    "Advice",
-    "Card",
-    "Input",
-    "Map",
-    "Measure",
-    "Summary",
-    "advise",
-    "make_report",
-    "render",
-    "write_report",
-]
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "lowland.report.advice": "Advice advise",
+        "lowland.report.foreign": "make_report",
+        "lowland.report.page": "render write_report",
+        "lowland.report.summary": "Card Input Map Measure Summary",
+    },
+)

@@ -3,38 +3,15 @@
 :func:`trust` takes the data and a map of any tool.
 """
 
-from lowland.trust.plateau import parameter_plateau, perplexity_plateau
-from lowland.trust.refitting import RefitPart, component_scores, null_rows
-from lowland.trust.result import (
-    Chance,
-    Contrast,
-    Island,
-    OtherMap,
-    Plateau,
-    Sentence,
-    Stability,
-    Trust,
-)
-from lowland.trust.trusting import affordable_rows, trust, with_refits
-from lowland.trust.tsne_scores import perturbation_score, singularity_score
+from lowland._base.exports import exports
 
-__all__ = [
-    "Chance",
-    "Contrast",
-    "Island",
-    "OtherMap",
-    "Plateau",
-    "RefitPart",
-    "Sentence",
-    "Stability",
-    "Trust",
-    "affordable_rows",
-    "component_scores",
-    "null_rows",
-    "parameter_plateau",
-    "perplexity_plateau",
-    "perturbation_score",
-    "singularity_score",
-    "trust",
-    "with_refits",
-]
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "lowland.trust.plateau": "parameter_plateau perplexity_plateau",
+        "lowland.trust.refitting": "RefitPart component_scores null_rows",
+        "lowland.trust.result": "Chance Contrast Island OtherMap Plateau Sentence Stability Trust",
+        "lowland.trust.trusting": "affordable_rows trust with_refits",
+        "lowland.trust.tsne_scores": "perturbation_score singularity_score",
+    },
+)

@@ -12,66 +12,20 @@ A function and what it needs are imported when it is first used: a command that 
 no measure and no report.
 """
 
-from typing import TYPE_CHECKING, Any
+from lowland._base.exports import exports
 
-if TYPE_CHECKING:
-    from lowland.workflow.aligning.result import AlignedTables
-    from lowland.workflow.aligning.running import align_tables
-    from lowland.workflow.comparing.running import MapComparison, compare_methods
-    from lowland.workflow.describing import describe_table
-    from lowland.workflow.foreign.judging import MapScore, MapTrust, score_map, trust_map
-    from lowland.workflow.making import make_map
-    from lowland.workflow.placing import PlacedRows, place_rows
-    from lowland.workflow.result import MapResult
-    from lowland.workflow.selecting import Selection, select_columns
-    from lowland.workflow.streaming.placing import PlacedParts
-
-__all__ = [
-    "AlignedTables",
-    "MapComparison",
-    "MapResult",
-    "MapScore",
-    "MapTrust",
-    "PlacedParts",
-    "PlacedRows",
-    "Selection",
-    "align_tables",
-    "compare_methods",
-    "describe_table",
-    "make_map",
-    "place_rows",
-    "score_map",
-    "select_columns",
-    "trust_map",
-]
-
-_HOMES = {
-    "AlignedTables": "aligning.result",
-    "MapComparison": "comparing.running",
-    "MapResult": "result",
-    "MapScore": "foreign.judging",
-    "MapTrust": "foreign.judging",
-    "PlacedParts": "streaming.placing",
-    "PlacedRows": "placing",
-    "Selection": "selecting",
-    "align_tables": "aligning.running",
-    "compare_methods": "comparing.running",
-    "describe_table": "describing",
-    "make_map": "making",
-    "place_rows": "placing",
-    "score_map": "foreign.judging",
-    "select_columns": "selecting",
-    "trust_map": "foreign.judging",
-}
-
-
-def __getattr__(name: str) -> Any:
-    import importlib
-
-    if name not in _HOMES:
-        raise AttributeError(f"module 'lowland.workflow' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"lowland.workflow.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "lowland.workflow.aligning.result": "AlignedTables",
+        "lowland.workflow.aligning.running": "align_tables",
+        "lowland.workflow.comparing.running": "MapComparison compare_methods",
+        "lowland.workflow.describing": "describe_table",
+        "lowland.workflow.foreign.judging": "MapScore MapTrust score_map trust_map",
+        "lowland.workflow.making": "make_map",
+        "lowland.workflow.placing": "PlacedRows place_rows",
+        "lowland.workflow.result": "MapResult",
+        "lowland.workflow.selecting": "Selection select_columns",
+        "lowland.workflow.streaming.placing": "PlacedParts",
+    },
+)

@@ -1,0 +1,30 @@
+"""The public names, for editors and type checkers; written by docs/make_stub.py."""
+
+from lowland.datasets._base import Dataset as Dataset
+from lowland.datasets.bundled import animals as animals
+from lowland.datasets.bundled import australia as australia
+from lowland.datasets.bundled import breakfast as breakfast
+from lowland.datasets.bundled import breakfast_preferences as breakfast_preferences
+from lowland.datasets.bundled import breast_cancer as breast_cancer
+from lowland.datasets.bundled import coffee as coffee
+from lowland.datasets.bundled import digits as digits
+from lowland.datasets.bundled import ekman as ekman
+from lowland.datasets.bundled import eurodist as eurodist
+from lowland.datasets.bundled import iris as iris
+from lowland.datasets.bundled import morse as morse
+from lowland.datasets.bundled import swiss as swiss
+from lowland.datasets.bundled import usarrests as usarrests
+from lowland.datasets.bundled import uscities as uscities
+from lowland.datasets.bundled import wine as wine
+from lowland.datasets.catalog import load_dataset as load_dataset
+from lowland.datasets.catalog import names as names
+from lowland.datasets.clusters import blobs as blobs
+from lowland.datasets.clusters import branching_tree as branching_tree
+from lowland.datasets.clusters import two_rings as two_rings
+from lowland.datasets.faces import drawn_faces as drawn_faces
+from lowland.datasets.surfaces import bent_sheet as bent_sheet
+from lowland.datasets.surfaces import helix as helix
+from lowland.datasets.surfaces import s_curve as s_curve
+from lowland.datasets.surfaces import sphere as sphere
+from lowland.datasets.surfaces import swiss_roll as swiss_roll
+from lowland.datasets.surfaces import torus as torus
