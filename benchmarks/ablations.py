@@ -55,7 +55,7 @@ def show(title: str, times: Times, **notes: Any) -> None:
 
 
 def npy() -> None:
-    from lowland._base.npy import Declaration, read_array, write_array
+    from lowland._base.models.archive import Declaration, read_array, write_array
 
     X = np.random.default_rng(0).random((250_000, 50))
     packed = io.BytesIO()
