@@ -1,6 +1,6 @@
 """Spectral methods on the neighbor graph beside scikit-learn and tapkee, where it is installed.
 
-Isomap: beside time stands the share of the true coordinates' variance that the map chunks after the
+Isomap: beside time stands the share of the true coordinates' variance that the map leaves after the
 best rigid motion (Procrustes). Laplacian eigenmaps and diffusion maps: the largest
 |S v - l v| / (1 - l) of the pairs, S the symmetric form of the walk on the graph, found from the
 map alone.

@@ -89,7 +89,7 @@ def test_every_step_is_that_of_the_paper(q, holes):
     np.testing.assert_allclose(found.log_likelihood_, L, rtol=1e-9)
 
 
-def test_the_first_noise_fills_the_gaps_between_nodes_or_is_what_the_plane_chunks():
+def test_the_first_noise_fills_the_gaps_between_nodes_or_is_what_the_plane_leaves():
     rng = np.random.default_rng(4)
     flat = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 5))
     for X in (flat, flat + rng.standard_normal((60, 5))):
