@@ -45,7 +45,7 @@ def check_limits(arguments: Sequence[str]) -> None:
     left = left_for_process().get("RLIMIT_AS", need)
     if left < need:
         raise MemoryLimitError(
-            f"the limit of memory chunks {format_bytes(left)} to the process, and the libraries "
+            f"the limit of memory leaves {format_bytes(left)} to the process, and the libraries "
             f"need {format_bytes(need)} of address space; raise it with 'ulimit -v'."
         )
     from lowland._base.threads import check_instruction_set

@@ -61,7 +61,7 @@ class Preparation(Encoding):
         What replaces a missing value: the mean or the median of the column, or the mean of the
         5 nearest fitted rows that have a value there. "neighbors" measures distances over the
         columns that both rows have, in units of their deviations, as scikit-learn's KNNImputer
-        does after scaling; the model keeps the fitted rows for it. "keep" chunks missing numbers as
+        does after scaling; the model keeps the fitted rows for it. "keep" leaves missing numbers as
         NaN, for methods that take them. "refuse" raises an error. A missing category is a category
         of its own.
     missing_values : list of str or None, default=None

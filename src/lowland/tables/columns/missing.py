@@ -52,7 +52,7 @@ def without_missing(
     if bad.all():
         raise DataError(
             f"{table.source}: every row has a missing value, so {say('missing', 'drop')} "
-            f"chunks none; use {say('missing', 'mean')}, {say('missing', 'median')} or "
+            f"leaves none; use {say('missing', 'mean')}, {say('missing', 'median')} or "
             f"{say('missing', 'neighbors')}, or leave the emptiest columns out with {say('drop')}."
         )
     dropped = table.ids.filter(bad).to_list()
