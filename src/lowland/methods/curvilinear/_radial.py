@@ -104,8 +104,6 @@ class RadialReducer(CurvilinearReducer):
     )
     radii_: np.ndarray = fitted("n_landmarks", meaning=above(0))
     fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True)
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
 
     @classmethod
     def _radial_cost(cls, n: int, p: int) -> Estimate:

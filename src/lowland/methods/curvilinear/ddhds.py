@@ -81,8 +81,6 @@ class DDHDS(CurvilinearReducer):
     reach: float = param(Real(0.001, 1, closed="both"), default=0.2)
     tol: float = param(Real(0, closed="left"), default=1e-5)
 
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
     weight_center_: float = fitted()
     weight_width_: float = fitted(meaning=above(0))
 

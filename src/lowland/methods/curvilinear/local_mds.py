@@ -163,8 +163,6 @@ class LocalMDS(CurvilinearReducer):
     init: Any = param(OneOf("geodesic", "classical", "random") | Array(), default="geodesic")
     on_disconnected: str = param(OneOf("bridge", "raise"), default="bridge")
 
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
     tau_: float = fitted(meaning=above(0))
     repulsion_: float = fitted(meaning=at_least(0))
     n_neighbors_: int = fitted(type=int, meaning=count(1))

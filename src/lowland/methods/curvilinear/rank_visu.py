@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._base.constraints import Array, Integer, Null, OneOf
+from lowland._base.constraints import Integer, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.params import fitted, param
+from lowland._base.params import param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
 from lowland._engines.neighbors.duplicates import (
@@ -219,11 +219,7 @@ class RankVisu(CurvilinearReducer):
 
     n_neighbors: int = param(Integer(1), default=10)
     max_rank: Any = param(OneOf("auto") | Null() | Integer(1), default="auto")
-    init: Any = param(OneOf("classical", "random") | Array(), default="classical")
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
 
     card = Card(
         keeps="the ranks of the nearest neighbors",

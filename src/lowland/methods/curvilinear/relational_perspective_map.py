@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.constraints import Array, OneOf, Real
+from lowland._base.constraints import Real
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import above
@@ -106,12 +106,8 @@ class RelationalPerspectiveMap(CurvilinearReducer):
 
     rigidity: float = param(Real(-1, 4, closed="both"), default=0.0)
     aspect: float = param(Real(0.05, 20, closed="both"), default=1.0)
-    init: Any = param(OneOf("classical", "random") | Array(), default="classical")
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
     sides_: np.ndarray = fitted("n_components", meaning=above(0))
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
 
     card = Card(
         keeps="what lies beside what, on a torus without rim and middle",

@@ -138,7 +138,6 @@ class PHATE(DistanceReducer):
     tol: float = param(Real(0, closed="left"), default=1e-6)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
     t_: int = fitted(type=int)
     entropies_: np.ndarray = fitted("n_powers")
     eigenvalues_: np.ndarray = fitted("n_landmarks")

@@ -123,8 +123,6 @@ class LinearMDS(StressReducer, Invertible):
 
     components_: np.ndarray = fitted("n_components", "n_features")
     mean_: np.ndarray = fitted("n_features")
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
 
     card = Card(
         keeps="distances, as well as a linear map can",

@@ -133,10 +133,6 @@ class MDS(StressReducer):
     transformation: str = param(OneOf("ratio", "interval"), default="ratio")
     weights: Any = param(Null() | Array(), default=None)
 
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted(
-        "n_steps",
-    )
     normalized_stress_: float = fitted()
     coefficients_: np.ndarray = fitted("2")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.constraints import Array, OneOf
+from lowland._base.constraints import OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
@@ -89,11 +89,9 @@ class NonmetricMDS(StressReducer):
     0.026
     """
 
-    init: Any = param(OneOf("classical", "random") | Array(), default="classical")
     ties: str = param(OneOf(*TIES), default="primary")
     pairs: str = param(OneOf("auto", "all"), default="auto")
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
     dissimilarities_: np.ndarray = fitted("n_pairs")
     disparities_: np.ndarray = fitted("n_pairs")
     distances_: np.ndarray = fitted("n_pairs")

@@ -91,7 +91,6 @@ class Isomap(GeodesicEmbedding):
     radius: float | None = param(Null() | Real(0), default=None)
     landmarks: int | None = param(Null() | Integer(2), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
     eigenvalues_: np.ndarray = fitted("n_components")
     residual_: float = fitted()
     residual_variance_: np.ndarray = fitted("n_components")

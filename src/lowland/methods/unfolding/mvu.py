@@ -130,7 +130,6 @@ class MVU(GraphEmbedding):
     tol: float = param(Real(0, closed="left"), default=1e-5)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
     variance_: float = fitted()
     eigenvalues_: np.ndarray = fitted("rank")
     rank_: int = fitted(type=int)

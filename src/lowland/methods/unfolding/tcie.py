@@ -132,7 +132,6 @@ class TCIE(GeodesicEmbedding):
     tol: float = param(Real(0, closed="left"), default=1e-6)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
     boundary_: np.ndarray = fitted(
         "n_boundary",
         type=int,
