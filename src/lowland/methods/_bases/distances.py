@@ -1,4 +1,4 @@
-"""The base of methods that start from distances: given ones, or those between rows."""
+"""The bases of methods that compare rows by a metric, and of those that need all distances."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from lowland._base.base import Reducer
 from lowland._base.constraints import Function, Mapping, Null, OneOf
 from lowland._base.context import FitContext
-from lowland._base.errors import DataError
-from lowland._base.params import fitted, param
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.params import Declared, fitted, param
 from lowland._base.traits import Estimate, Reading
-from lowland._base.validation import dense_if_small, is_usual, largest_value
+from lowland._base.validation import as_dense, dense_if_small, is_sparse, is_usual, largest_value
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.dissimilarities import (
     check_new_distances,
@@ -21,17 +21,106 @@ from lowland._engines.distances.dissimilarities import (
     given_dissimilarities,
 )
 from lowland._engines.distances.metrics import METRICS
+from lowland._engines.graphs.components import ConnectedGraph, connect
 from lowland._engines.linalg.products import row_blocks, rows_within
+from lowland._engines.neighbors.graph import NeighborGraph
+from lowland._engines.neighbors.index import query_fitted
+from lowland._engines.neighbors.search import neighbor_graph
 
 FARTHEST = 1e150  # a distance whose square is a number
 FLOAT64_ROWS = 1000  # distances of more rows are float32, which halves the memory that is read
 
 
-class DistanceReducer(Reducer):
+class ByMetric(Declared):
+    """Rows that are compared by a metric, or distances in place of rows: a part of several bases.
+
+    ``metric="sqeuclidean"`` gives squared distances; lengths of edges are never squared.
+    """
+
+    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
+    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
+
+    @property
+    def _has_distances(self) -> bool:
+        """Whether X holds distances instead of rows."""
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @property
+    def _graph_metric(self) -> Any:
+        """The metric of the edges of a graph."""
+        return "euclidean" if self.metric == "sqeuclidean" else self.metric
+
+    def _part_of(self, X: Any, rows: np.ndarray) -> Any:
+        """Some rows of X, or the distances among them."""
+        if len(rows) == X.shape[0]:
+            return X
+        return np.ascontiguousarray(X[np.ix_(rows, rows)]) if self._has_distances else X[rows]
+
+    def _nearest_others(self, X: Any, k: int, run: FitContext, metric: Any = None) -> NeighborGraph:
+        """The k nearest other rows of every row of X."""
+        return neighbor_graph(
+            X,
+            k,
+            metric=metric or self.metric,
+            metric_params=self.metric_params,
+            threads=run.threads,
+            rng=run.rng,
+            monitor=run.monitor,
+        )
+
+    def _nearest_of(
+        self, rows: Any, X: Any, k: int, run: FitContext, metric: Any = None
+    ) -> NeighborGraph:
+        """The k nearest of the fitted ``rows`` for every new row of X."""
+        if is_sparse(X) and not is_sparse(rows):
+            X = as_dense(X, type(self).__name__)
+        metric, params = metric or self.metric, self.metric_params
+        return query_fitted(rows, X, k, metric=metric, metric_params=params, run=run)
+
+    def _connect(self, graph: Any, X: Any, run: FitContext, metric: Any = None) -> ConnectedGraph:
+        """The graph of the rows X, connected as ``on_disconnected`` says."""
+        connected = connect(
+            graph,
+            X,
+            self.on_disconnected,  # type: ignore[attr-defined]
+            metric=metric or self._graph_metric,
+            metric_params=self.metric_params,
+            threads=run.threads,
+            monitor=run.monitor,
+        )
+        self.n_connected_components_ = connected.n_components
+        return connected
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = self._has_distances
+        return tags
+
+
+def random_landmarks(
+    asked: Any, n: int, auto: tuple[int, int], owner: str, run: FitContext
+) -> np.ndarray:
+    """Numbers of the rows that ``landmarks=asked`` means, ascending; None means all of n rows.
+
+    With ``auto`` = (most, some), "auto" means all of at most ``most`` rows, and ``some`` of more.
+    """
+    if asked == "auto":
+        asked = None if n <= auto[0] else auto[1]
+    if asked is None or asked == n:
+        return np.arange(n)
+    if asked > n:
+        raise ParameterError(
+            f"{owner}: landmarks={asked} is more than n_samples={n}; ask for at most {n}, or for "
+            "all with landmarks=None."
+        )
+    return np.sort(run.rng.choice(n, int(asked), replace=False))
+
+
+class DistanceReducer(ByMetric, Reducer):
     """A map of rows with a metric, or of distances that are given.
 
     A method writes ``_fit``, which gets the matrix of all distances from ``_distances``, and
-    ``_transform``, which gets the distances of new rows from ``_distances_to_fitted``.
+    ``_place``, which gets the distances of new rows to the fitted rows.
 
     Parameters
     ----------
@@ -48,9 +137,6 @@ class DistanceReducer(Reducer):
         Rows that new rows are compared with. None if distances were given, or if new rows are
         placed by a product.
     """
-
-    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
-    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
     stress_per_point_: np.ndarray = fitted("n_samples")
@@ -73,11 +159,6 @@ class DistanceReducer(Reducer):
     def _distances_cost(cls, n: int, p: int) -> Estimate:
         """Cost of the matrix of all Euclidean distances."""
         return Estimate(n * n * (1e-9 + 1e-10 * p), (8 if n <= FLOAT64_ROWS else 4) * n * n)
-
-    @property
-    def _has_distances(self) -> bool:
-        """Whether X holds distances."""
-        return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: given distances stand in place of rows."""
@@ -130,6 +211,16 @@ class DistanceReducer(Reducer):
         owner, n = type(self).__name__, self.n_features_in_
         return check_new_distances(X, n, owner=owner, allow_missing=self.accepts_missing)
 
+    def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:
+        """Places (m, q) of rows with the distances D (m, n) to the fitted rows, one by one."""
+        raise NotImplementedError
+
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+        Z = np.empty((X.shape[0], int(self.n_components)))
+        for rows, D in self._distances_to_fitted(X, run):
+            Z[rows] = self._place(D, run)
+        return Z.astype(X.dtype)
+
     def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of new rows, with their distances to the fitted rows."""
         for rows, D in self._unchecked_distances(X, run):
@@ -148,8 +239,3 @@ class DistanceReducer(Reducer):
             return
         cross = CrossDistances(self.fitted_rows_, self.metric, self.metric_params, run.threads)
         yield from cross.blocks(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._has_distances
-        return tags

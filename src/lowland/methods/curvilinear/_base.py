@@ -10,10 +10,13 @@ import numpy as np
 from lowland._base.constraints import Array, Function, Integer, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.params import fitted, param
+from lowland._base.threads import limit_blas
 from lowland._base.traits import Reading
+from lowland._engines.local_stress.objective import Annealed, LocalStress, anneal
+from lowland._engines.neighbors.duplicates import EqualRows, at_common_place
 from lowland._engines.stress import classical_scaling, initial_map
 from lowland._engines.stress.sparse_pairs import distances_to_some
-from lowland.methods._bases.distances import DistanceReducer
+from lowland.methods._bases.distances import FLOAT64_ROWS, DistanceReducer
 
 
 class CurvilinearReducer(DistanceReducer):
@@ -84,14 +87,43 @@ class CurvilinearReducer(DistanceReducer):
         some_D = distances_to_some(X, some, self.metric, self.metric_params, run)
         return initial_map.landmark_map(some_D, some, q, run)
 
-    # --- new rows -----------------------------------------------------------------------------
+    # --- the descent --------------------------------------------------------------------------
 
-    def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:
-        """Places (m, q) of rows with the distances D (m, n) to the fitted rows, one by one."""
-        raise NotImplementedError
+    def _separated(self, Y: np.ndarray, equal: EqualRows | None, run: FitContext) -> np.ndarray:
+        """Y without points that coincide by chance; equal rows share one place.
 
-    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        Z = np.empty((X.shape[0], int(self.n_components)))
-        for rows, D in self._distances_to_fitted(X, run):
-            Z[rows] = self._place(D, run)
-        return Z.astype(X.dtype)
+        Equal rows that start at one place have the same gradient and stay together.
+        """
+        Y = at_common_place(Y, equal)
+        return at_common_place(initial_map.separated(Y, run.rng), equal)
+
+    def _annealed(
+        self,
+        objective_at: Callable[[float, np.ndarray], LocalStress],
+        start: np.ndarray,
+        unit: float,
+        power: int,
+        run: FitContext,
+    ) -> Annealed:
+        """The end of the annealing of an objective in units of ``unit**power``."""
+        with limit_blas(1):  # sums over all points must not depend on the number of threads
+            return anneal(
+                objective_at,
+                start,
+                max_iter=int(self.max_iter),
+                tol=float(self.tol),  # type: ignore[attr-defined]
+                monitor=run.monitor,
+                shown=lambda Y: centered(Y, unit),
+                told=lambda loss: loss * unit**power,
+            )
+
+
+def centered(Y: np.ndarray, unit: float) -> np.ndarray:
+    """The map of the points Y, in the unit of the distances."""
+    return (Y - Y.mean(axis=0)) * unit
+
+
+def in_unit(D: np.ndarray, unit: float) -> np.ndarray:
+    """D / unit, in single precision for many rows."""
+    dtype = np.float64 if len(D) <= FLOAT64_ROWS else np.float32
+    return np.divide(D, unit, dtype=dtype, casting="same_kind")

@@ -13,11 +13,9 @@ import numpy as np
 
 from lowland._base.constraints import Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
-from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import Ascending, above, index_of
 from lowland._base.params import fitted, param
-from lowland._base.threads import limit_blas
 from lowland._base.traits import Estimate
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.local_stress.objective import (
@@ -26,15 +24,14 @@ from lowland._engines.local_stress.objective import (
     Law,
     LocalStress,
     PointSums,
-    anneal,
     farthest,
     geometric,
 )
 from lowland._engines.local_stress.placement import place_by_law, sums_at
 from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map
-from lowland.methods._bases.distances import FLOAT64_ROWS
-from lowland.methods.curvilinear._base import CurvilinearReducer
+from lowland.methods._bases.distances import FLOAT64_ROWS, random_landmarks
+from lowland.methods.curvilinear._base import CurvilinearReducer, centered, in_unit
 
 ALL_ROWS, LANDMARKS = 4000, 2000  # "auto" takes all rows up to here, and of more rows so many
 
@@ -56,8 +53,8 @@ class Problem(NamedTuple):
 class RadialReducer(CurvilinearReducer):
     """A local stress with radii that shrink to those of neighborhoods.
 
-    A method writes ``_law``, and ``_radii``, the final radii of points from the distances to their
-    k-th neighbors.
+    A method writes ``_law``, and may write ``_radii``, the final radii of points from the distances
+    to their k-th neighbors.
 
     Parameters
     ----------
@@ -120,12 +117,12 @@ class RadialReducer(CurvilinearReducer):
         raise NotImplementedError
 
     def _radii(self, kth: np.ndarray) -> np.ndarray:
-        """The final radii of the landmarks, all above 0."""
-        raise NotImplementedError
+        """The final radii of the landmarks, all above 0; by default the same for all."""
+        return np.full(len(kth), float(kth.mean()) or 1.0)
 
     def _radii_of_new(self, kth: np.ndarray) -> np.ndarray:
         """The radii of new rows, from the distances to their k-th nearest landmarks."""
-        raise NotImplementedError
+        return np.maximum(kth, float(self.radii_.min()))
 
     def _widest(self, Y: np.ndarray, delta: np.ndarray) -> float:
         """The radius that the annealing begins with: about the largest distance of the start."""
@@ -135,63 +132,47 @@ class RadialReducer(CurvilinearReducer):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n = X.shape[0]
-        self.landmarks_ = chosen = self._choose_landmarks(n, run)
-        every = chosen.size == n
-        A = X if every else X[np.ix_(chosen, chosen)] if self._has_distances else X[chosen]
-        D = self._distances(A, run, "set landmarks to fewer rows")
-        problem = self._problem(D, run)
-        start = self._start_of_landmarks(A, D, n, run)
-        found = self._descend(problem, start, run)
+        auto, owner = (ALL_ROWS, LANDMARKS), type(self).__name__
+        self.landmarks_ = random_landmarks(self.landmarks, n, auto, owner, run)
+        A = self._part_of(X, self.landmarks_)
+        self._fit_landmarks(X, A, self._distances(A, run, "set landmarks to fewer rows"), run)
         self.fitted_rows_ = None if self._has_distances else A.copy()
-        self._keep(found, problem, X.dtype, n)
-        others = np.setdiff1d(np.arange(n), chosen)
+        others = np.setdiff1d(np.arange(n), self.landmarks_)
         if others.size:
             self._place_all(others, self._distances_to_fitted(X[others], run), run)
         return self.embedding_.copy()
 
-    def _choose_landmarks(self, n: int, run: FitContext) -> np.ndarray:
-        m = self.landmarks
-        if m == "auto":
-            m = n if n <= ALL_ROWS else LANDMARKS
-        if m is None:
-            return np.arange(n)
-        if m > n:
-            raise ParameterError(
-                f"{type(self).__name__}: landmarks={m} is more than n_samples={n}; ask for at most "
-                f"{n}, or for all with landmarks=None."
-            )
-        return np.sort(run.rng.choice(n, int(m), replace=False)) if m < n else np.arange(n)
-
-    def _start_of_landmarks(self, A: Any, D: np.ndarray, n: int, run: FitContext) -> np.ndarray:
-        """The start of the landmarks, rows A with distances D, of n rows in all."""
+    def _fit_landmarks(self, X: Any, A: Any, D: np.ndarray, run: FitContext) -> None:
+        """Map the landmarks, rows A of X with distances D, and set what is fitted of them."""
+        problem = self._problem(D, run)
         if isinstance(self.init, str):
-            return self._start(A, run, D)
-        given = initial_map.given_start(self.init, n, int(self.n_components), 1.0)
-        return given[self.landmarks_]
+            start = self._start(A, run, D)
+        else:
+            shape = X.shape[0], int(self.n_components)
+            start = initial_map.given_start(self.init, *shape, 1.0)[self.landmarks_]
+        self._keep(self._descend(problem, start, run), problem, X.dtype, X.shape[0])
 
     def _problem(self, D: np.ndarray, run: FitContext) -> Problem:
         """All pairs of a matrix of distances, which is not changed."""
         n = len(D)
-        dtype = np.float64 if n <= FLOAT64_ROWS else np.float32
         require_memory(
-            n * n * np.dtype(dtype).itemsize,
+            n * n * (8 if n <= FLOAT64_ROWS else 4),
             task=f"{type(self).__name__} with all pairs of {n} rows",
             alternative="set landmarks to fewer rows",
         )
         unit = float(np.sqrt(np.einsum("ij,ij->", D, D, dtype=np.float64) / (n * n))) or 1.0
-        delta = np.divide(D, unit, dtype=dtype, casting="same_kind")
+        delta = in_unit(D, unit)
         kth = kth_smallest(D, int(self.n_neighbors) + 1)  # the first is the row itself
         radii = self._radii(kth)
         return Problem(AllPairs(delta, run.threads), unit, radii, equal_in_distances(delta))
 
     def _descend(self, problem: Problem, start: np.ndarray, run: FitContext) -> Annealed:
-        Y, unit, law = start / problem.unit, problem.unit, self._law()
-        final = problem.radii / unit
-        if self.max_iter > 0:
-            # equal rows that start at one place have the same gradient and stay together
+        Y, law = start / problem.unit, self._law()
+        final = problem.radii / problem.unit
+        if self.max_iter > 0 and problem.pairs.delta.any():
+            Y = self._separated(Y, problem.equal, run)
+        elif self.max_iter > 0:
             Y = at_common_place(Y, problem.equal)
-            if problem.pairs.delta.any():
-                Y = at_common_place(initial_map.separated(Y, run.rng), problem.equal)
         widest = np.maximum(final, self._widest(Y, problem.pairs.delta))
 
         # a step makes creases in which points are caught; where it is smooth, fewer are
@@ -202,16 +183,7 @@ class RadialReducer(CurvilinearReducer):
                 return LocalStress(problem.pairs, law, final)
             return LocalStress(problem.pairs, softer, geometric(widest, final, t))
 
-        with limit_blas(1):  # sums over all points must not depend on the number of threads
-            return anneal(
-                objective_at,
-                Y,
-                max_iter=int(self.max_iter),
-                tol=float(self.tol),
-                monitor=run.monitor,
-                shown=lambda Y: _centered(Y, unit),
-                told=lambda loss: loss * unit**2,
-            )
+        return self._annealed(objective_at, Y, problem.unit, 2, run)
 
     def _keep(self, found: Annealed, problem: Problem, dtype: Any, n: int) -> None:
         """Set the fitted attributes of the landmarks."""
@@ -221,7 +193,7 @@ class RadialReducer(CurvilinearReducer):
         self.loss_history_, self.n_iter_ = found.losses * unit**2, found.n_iter
         self.stress_ = float(sums.stress.sum()) / 2 * unit**2
         self.embedding_ = np.empty((n, Y.shape[1]), dtype)
-        self.embedding_[self.landmarks_] = _centered(Y, unit)
+        self.embedding_[self.landmarks_] = centered(Y, unit)
         self.stress_per_point_ = np.empty(n)
         self.stress_per_point_[self.landmarks_] = _relative(sums, problem.radii / unit)
 
@@ -246,8 +218,6 @@ class RadialReducer(CurvilinearReducer):
         self, rows: np.ndarray, blocks: Iterable[tuple[slice, np.ndarray]], run: FitContext
     ) -> None:
         """Place rows that are no landmarks; ``blocks`` are their distances to the landmarks."""
-        if not rows.size:
-            return
         with run.monitor.phase("placing rows", total=len(rows)) as phase:
             for block, distances in blocks:
                 D = np.ascontiguousarray(distances, np.float64)
@@ -283,10 +253,6 @@ def kth_smallest(D: np.ndarray, k: int) -> np.ndarray:
     for rows in row_blocks(len(D), rows_within(8 * D.shape[1])):  # the partition is a copy
         found[rows] = np.partition(D[rows], k, axis=1)[:, k]
     return found
-
-
-def _centered(Y: np.ndarray, unit: float) -> np.ndarray:
-    return (Y - Y.mean(axis=0)) * unit
 
 
 def _relative(sums: PointSums, radii: np.ndarray) -> np.ndarray:

@@ -114,12 +114,6 @@ class CurvilinearComponentAnalysis(RadialReducer, Invertible):
     def _law(self) -> Law:
         return Law(self.weighting)
 
-    def _radii(self, kth: np.ndarray) -> np.ndarray:
-        return np.full(len(kth), float(kth.mean()) or 1.0)
-
-    def _radii_of_new(self, kth: np.ndarray) -> np.ndarray:
-        return np.maximum(kth, self.radii_[0])
-
     # --- back ---------------------------------------------------------------------------------
 
     def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:

@@ -220,7 +220,6 @@ class RankVisu(CurvilinearReducer):
     n_neighbors: int = param(Integer(1), default=10)
     max_rank: Any = param(OneOf("auto") | Null() | Integer(1), default="auto")
 
-
     card = Card(
         keeps="the ranks of the nearest neighbors",
         use="where distances cannot be kept, or where only their order has a meaning",

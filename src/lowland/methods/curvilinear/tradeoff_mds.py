@@ -67,6 +67,3 @@ class TradeoffMDS(RadialReducer):
 
     def _radii(self, kth: np.ndarray) -> np.ndarray:
         return np.maximum(kth, SMALLEST * float(kth.mean()) or 1.0)
-
-    def _radii_of_new(self, kth: np.ndarray) -> np.ndarray:
-        return np.maximum(kth, float(self.radii_.min()))

@@ -18,7 +18,7 @@ from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.radius import radius_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.classical_scaling import gower_placement
-from lowland.methods._bases.graphs import GeodesicEmbedding
+from lowland.methods._bases.graphs import DOUBLE_ROWS, GeodesicEmbedding
 from lowland.methods.spectral._geodesic_axes import (
     GeodesicAxes,
     edges_within,
@@ -127,7 +127,7 @@ class Isomap(GeodesicEmbedding):
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         n = graph.shape[0]
         q = self._check_axes(n, n)
-        self._keep_edges(graph)
+        self._keep_edges(graph, double=n <= DOUBLE_ROWS)
         if self.landmarks is None:
             self.landmarks_ = np.arange(n)
             axes = from_all_rows(self._graph(), q, run)

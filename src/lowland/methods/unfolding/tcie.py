@@ -177,7 +177,7 @@ class TCIE(GeodesicEmbedding):
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         n = graph.shape[0]
         q = self._check_axes(n, n)
-        self._keep_edges(graph)
+        self._keep_edges(graph, double=n <= DOUBLE_ROWS)
         equal = equal_in_graph(self._graph())
         distinct = without_copies(self._graph(), equal)
         self.boundary_ = self._boundary(distinct, equal, n, run)
