@@ -161,7 +161,8 @@ class CurvilinearDistanceAnalysis(KeptEdges, RadialReducer):
     def _unchecked_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Distances along the graph from new rows to the landmarks."""
         kept = np.setdiff1d(np.arange(len(self.embedding_)), self.excluded_)
-        landmarks, k = np.searchsorted(kept, self.landmarks_), min(int(self.n_neighbors), len(kept))
+        landmarks = np.searchsorted(kept, self.landmarks_)
+        k = min(int(self.n_neighbors), len(kept))
         for rows in row_blocks(X.shape[0], NEW_ROWS):
             if self._has_distances:
                 D = np.ascontiguousarray(X[rows][:, kept])
