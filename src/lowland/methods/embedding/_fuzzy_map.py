@@ -19,7 +19,7 @@ from lowland._base.validation import as_array, dense_if_small
 from lowland._engines.embedding.affinity import transposed_rows
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland._engines.neighbors.search import neighbor_graph
-from lowland.methods.embedding._neighbor_map import NeighborMap
+from lowland.methods.embedding._base import NeighborMap
 
 # The fuzzy neighbor graph of UMAP (McInnes, Healy & Melville 2018, section 3.1).
 #
