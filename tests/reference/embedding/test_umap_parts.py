@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from lowland import UMAP
 from lowland.errors import DataError, ParameterError
 from lowland.methods.embedding import _umap_descent
-from lowland.methods.embedding._fuzzy_map import (
+from lowland.methods.embedding._fuzzy_graph import (
     FuzzyGraph,
     class_codes,
     fuzzy_graph,

@@ -65,6 +65,7 @@ class NeighborMap(ByMetric, Reducer):
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
+    n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     fitted_rows_: Any = fitted("n_samples", "n_features", optional=True, sparse=True)
 
     accepts_sparse = True
@@ -74,9 +75,13 @@ class NeighborMap(ByMetric, Reducer):
 
     # --- what a method writes -------------------------------------------------------------------
 
+    def _neighbors_of(self, rows: Any, run: FitContext) -> NeighborGraph:
+        """The neighbors of the fitted rows, unless they are given."""
+        raise NotImplementedError
+
     def _known_neighbors(self) -> int:
         """How many fitted neighbors a new row needs."""
-        raise NotImplementedError
+        return self.n_neighbors_
 
     def _places(self, near: NeighborGraph, run: FitContext) -> np.ndarray:
         """Places for rows with these fitted neighbors; each row alone."""
@@ -96,6 +101,16 @@ class NeighborMap(ByMetric, Reducer):
             X = super()._check_training_rows(X)
         self._check_not_beyond_rows(X.shape[0])
         return X
+
+    def _rows_and_graph(self, X: Any, run: FitContext) -> tuple[Any, NeighborGraph]:
+        """The rows of X, None if it holds distances or is a graph, and their neighbors."""
+        if isinstance(X, NeighborGraph):
+            check_fitted_rows(X, type(self).__name__)
+            return None, X
+        if self._has_distances:
+            return None, self._neighbors_of(X, run)
+        rows = dense_if_small(X)
+        return rows, self._neighbors_of(rows, run)
 
     def _nearest_rows(self, rows: Any, k: int, run: FitContext, at_least: int = 1) -> NeighborGraph:
         """The k nearest other rows of every fitted row; those that a sparse matrix stores."""
@@ -189,7 +204,6 @@ class NeighborEmbedding(NeighborMap):
     kl_divergence_: float = fitted()
     loss_history_: np.ndarray = fitted("n_looks")
     n_iter_: int = fitted(type=int)
-    n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     mean_potential_: float = fitted(meaning=at_least(0))
 
     reading = Reading(
@@ -232,14 +246,12 @@ class NeighborEmbedding(NeighborMap):
     # --- fit ----------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
-        has_rows = not (isinstance(X, NeighborGraph) or self._has_distances)
-        rows = dense_if_small(X) if has_rows else X
-        graph = rows if isinstance(rows, NeighborGraph) else self._neighbors_of(rows, run)
+        rows, graph = self._rows_and_graph(X, run)
         n, d = len(graph), int(self.n_components)
-        self._check_graph(graph)
+        check_perplexity(self.perplexity, n, graph.n_neighbors)
         if run.shared is not None:
             run.shared.graph = graph
-        Y = self._start(rows if has_rows else None, graph, run).astype(np.float32)
+        Y = self._start(rows, graph, run).astype(np.float32)
         equal = equal_in_graph(graph)
         Y = at_common_place(Y, equal)
         divergence = self._divergence(graph, n, d, run)
@@ -258,7 +270,7 @@ class NeighborEmbedding(NeighborMap):
         self.loss_history_, self.kl_divergence_ = found.losses, float(found.losses[-1])
         self.n_iter_, self.n_neighbors_ = found.n_iter, graph.n_neighbors
         self.mean_potential_ = divergence.mean_potential(np.ascontiguousarray(Y))
-        self.fitted_rows_ = rows.copy() if has_rows else None
+        self.fitted_rows_ = None if rows is None else rows.copy()
         return self.embedding_.copy()
 
     def _stages(self) -> list[Stage]:
@@ -279,10 +291,6 @@ class NeighborEmbedding(NeighborMap):
             k = min(self.n_neighbors, n - 1)
             check_perplexity(self.perplexity, n, k)
         return self._nearest_rows(rows, k, run)
-
-    def _check_graph(self, graph: NeighborGraph) -> None:
-        check_fitted_rows(graph, type(self).__name__)
-        check_perplexity(self.perplexity, graph.n_points, graph.n_neighbors)
 
     def _divergence(self, graph: NeighborGraph, n: int, d: int, run: FitContext) -> Divergence:
         if not self.by_rows:
@@ -311,9 +319,6 @@ class NeighborEmbedding(NeighborMap):
         return initial_layout.principal_layout(rows, d, run)
 
     # --- new rows -----------------------------------------------------------------------------
-
-    def _known_neighbors(self) -> int:
-        return self.n_neighbors_
 
     def _places(self, near: NeighborGraph, run: FitContext) -> np.ndarray:
         several = isinstance(self.perplexity, Sequence | np.ndarray)

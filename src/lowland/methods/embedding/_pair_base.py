@@ -21,7 +21,7 @@ from lowland._base.constraints import (
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import above, at_least, count
+from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
 from lowland._base.traits import Estimate, Reading
 from lowland._base.validation import dense_if_small, is_sparse
@@ -438,7 +438,6 @@ class PairEmbedding(NeighborMap):
     loss_: float = fitted()
     loss_history_: np.ndarray = fitted("n_looks")
     n_iter_: int = fitted(type=int)
-    n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     n_mid_near_: int = fitted(type=int)
     n_far_: int = fitted(type=int)
     local_scales_: np.ndarray = fitted("n_samples", meaning=above(0))

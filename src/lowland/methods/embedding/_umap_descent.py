@@ -31,7 +31,7 @@ from lowland._engines.embedding.descent import Stage
 from lowland._engines.embedding.divergence import Forces
 from lowland._engines.embedding.map_order import EdgeOrder
 from lowland._engines.embedding.particle_mesh import ParticleMesh, RadialKernel, grid_nodes
-from lowland.methods.embedding._fuzzy_map import FuzzyGraph
+from lowland.methods.embedding._fuzzy_graph import FuzzyGraph
 
 LONGEST = 4.0  # force between two points
 STEEPEST = 3.0  # of b: the kernels compute powers of 1e12 in float32
