@@ -29,6 +29,7 @@ from lowland.methods.embedding._diffusion import (
     landmarks_of,
     map_of_distances,
     potential,
+    row_sums,
 )
 
 SQUARES = 6  # matrices of all pairs of points that are in memory at once
@@ -226,29 +227,28 @@ class PHATE(DistanceReducer):
 
     def _kernel(self, X: Any, run: FitContext) -> tuple[Kernel, np.ndarray]:
         """The kernel of the different rows, and which of them each row is."""
-        decay = self._decay(X.shape[0] - 1)
-        near = decay.nearest(X, run)
+        n = X.shape[0]
+        decay = self._decay(n - 1)
+        near = self._nearest_others(X, min(FIRST * decay.k, n - 1), run)
         equal = equal_in_graph(near)
         if equal is None:
-            self.distinct_rows_ = np.arange(X.shape[0])
+            self.distinct_rows_ = np.arange(n)
             return decay.of_rows(X, near, run), self.distinct_rows_
-        first = self.distinct_rows_ = equal.first
-        if len(first) == 1:
+        self.distinct_rows_ = equal.first
+        m = len(equal.first)
+        if m == 1:
             return Kernel(scipy.sparse.identity(1, format="csr"), np.ones(1)), equal.group
-        different = (
-            np.ascontiguousarray(X[np.ix_(first, first)]) if self._has_distances else X[first]
-        )
-        decay = self._decay(len(first) - 1)
-        return decay.of_rows(different, decay.nearest(different, run), run), equal.group
+        X, decay = self._part_of(X, equal.first), self._decay(m - 1)
+        near = self._nearest_others(X, min(FIRST * decay.k, m - 1), run)
+        return decay.of_rows(X, near, run), equal.group
 
     def _decay(self, most: int) -> AlphaDecay:
         """The kernel; a row has at most so many neighbors."""
-        return AlphaDecay(
+        k, alpha = (
             min(int(self.n_neighbors), most),
             None if self.decay is None else float(self.decay),
-            self.metric,
-            self.metric_params,
         )
+        return AlphaDecay(k, alpha, self.metric, self.metric_params)
 
     def _landmarks(self, kernel: Kernel, run: FitContext) -> np.ndarray | None:
         """The landmark of each different row; None if all of them are landmarks."""
@@ -263,18 +263,15 @@ class PHATE(DistanceReducer):
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+    def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:
         decay = self._decay(len(self.distinct_rows_))
         places = self.landmark_map_[self.landmarks_]
-        Z = np.empty((X.shape[0], places.shape[1]))
-        for rows, D in self._distances_to_fitted(X, run):
-            K = decay.of_new_rows(np.ascontiguousarray(D[:, self.distinct_rows_]), self.bandwidths_)
-            part = products.matrix_times(_walk(K), run.threads)(places)
-            equal = D == 0
-            known = equal.any(axis=1)
-            part[known] = self.embedding_[equal[known].argmax(axis=1)]
-            Z[rows] = part
-        return Z.astype(X.dtype)
+        K = decay.of_new_rows(np.ascontiguousarray(D[:, self.distinct_rows_]), self.bandwidths_)
+        Z = products.matrix_times(_walk(K), run.threads)(places)
+        equal = D == 0
+        known = equal.any(axis=1)
+        Z[known] = self.embedding_[equal[known].argmax(axis=1)]
+        return Z
 
 
 def _require_squares(m: int) -> None:
@@ -287,6 +284,5 @@ def _require_squares(m: int) -> None:
 
 def _walk(K: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """One step of the walk: K with rows of sum 1."""
-    sums = np.asarray(K.sum(axis=1), np.float64).ravel()
-    data = K.data / np.repeat(sums, np.diff(K.indptr))
+    data = K.data / np.repeat(row_sums(K), np.diff(K.indptr))
     return scipy.sparse.csr_matrix((data, K.indices, K.indptr), shape=K.shape)

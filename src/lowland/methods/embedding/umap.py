@@ -145,7 +145,8 @@ class UMAP(NeighborMap, Invertible):
     step at once, divided by the degree of the row, with momentum and a gain per coordinate. The
     seed decides about the start and, above three dimensions, the drawn pairs; the result is the
     same, to the last bit, for any ``n_jobs``. The repulsion is smooth near 0 instead of cut, see
-    ``_umap_descent.py``. New rows are placed also if they are farther than ``disconnection_distance``.
+    ``_umap_descent.py``. New rows are placed also if they are farther than
+    ``disconnection_distance``.
 
     ``transform`` places each new row by itself at the minimum of its own loss, from the mean of its
     neighbors, while the map is fixed. It uses neither target nor densities.
