@@ -12,8 +12,12 @@ from lowland._engines.graphs.multigrid import graph_multigrid
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError
 from lowland.methods.curvilinear import local_mds
-from lowland.methods.curvilinear.local_mds import DistanceSums, LocalStress, NeighborOverlap
-from lowland.methods.curvilinear.local_mds import LocalMDS
+from lowland.methods.curvilinear.local_mds import (
+    DistanceSums,
+    LocalMDS,
+    LocalStress,
+    NeighborOverlap,
+)
 from lowland.metrics import continuity, trustworthiness
 from reference.plain import FOUR_PLACES, FOUR_ROWS
 from support.bent_rows import rows as irregular_rows
