@@ -14,9 +14,9 @@ from lowland._engines.neighbors.search import neighbor_graph
 from lowland.datasets import branching_tree
 from lowland.methods.embedding._diffusion import (
     AlphaDecay,
-    diffusion,
     entropies_of,
     knee,
+    operator_of,
     potential,
 )
 from reference.chance import not_below_in_pairs
@@ -296,7 +296,7 @@ def test_operator_entropy_and_potential_are_those_of_phate(alpha):
     assert K.nnz == n_entries
     # its search works in single precision, and a power of 40 makes the rounding 40 times as large
     np.testing.assert_allclose([P[3, j] for j in row], list(row.values()), atol=2e-6)
-    walk = diffusion(K, None, run)
+    walk = operator_of(K, None, run)
     U = potential(walk, 7, 1.0, run)
     at = ([0, 3, 5, 79], [1, 3, 40, 2])
     np.testing.assert_allclose(U[at], potentials, atol=2e-5)

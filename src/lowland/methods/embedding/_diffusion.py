@@ -175,7 +175,7 @@ class Diffusion(NamedTuple):
     vectors: np.ndarray
 
 
-def diffusion(
+def operator_of(
     K: scipy.sparse.csr_matrix, landmark: np.ndarray | None, run: FitContext
 ) -> Diffusion:
     """The operator on the rows of the kernel K, or on landmarks (the cluster of each row)."""

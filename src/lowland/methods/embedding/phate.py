@@ -19,18 +19,7 @@ from lowland._engines.linalg import products
 from lowland._engines.neighbors.duplicates import equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.methods._bases.distances import FLOAT64_ROWS, DistanceReducer
-from lowland.methods.embedding._diffusion import (
-    FIRST,
-    AlphaDecay,
-    Kernel,
-    diffusion,
-    entropies_of,
-    knee,
-    landmarks_of,
-    map_of_distances,
-    potential,
-    row_sums,
-)
+from lowland.methods.embedding import _diffusion as diffusion
 
 SQUARES = 6  # matrices of all pairs of points that are in memory at once
 USUAL_LANDMARKS = 2000
@@ -177,7 +166,7 @@ class PHATE(DistanceReducer):
         m = min(n, USUAL_LANDMARKS)
         points = Estimate(0.02 + 2e-10 * m**3 + 1e-7 * m * m, 8 * SQUARES * m * m)
         clusters = Estimate(7e-5 * n, 3500 * n) if n > m else Estimate(0.0, 0.0)
-        neighbors = neighbor_graph_cost(n, p, FIRST * 5)
+        neighbors = neighbor_graph_cost(n, p, diffusion.FIRST * 5)
         return (neighbors + clusters + points).holding(16 * n * p + 600 * n)
 
     # --- fit ----------------------------------------------------------------------------------
@@ -185,10 +174,10 @@ class PHATE(DistanceReducer):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         kernel, group = self._kernel(X, run)
         landmark = self._landmarks(kernel, run)
-        P = diffusion(kernel.K, landmark, run)
-        self.eigenvalues_, self.entropies_ = P.values, entropies_of(P.values)
-        self.t_ = knee(self.entropies_) if self.t == "auto" else int(self.t)
-        U = potential(P, self.t_, float(self.gamma), run)
+        P = diffusion.operator_of(kernel.K, landmark, run)
+        self.eigenvalues_, self.entropies_ = P.values, diffusion.entropies_of(P.values)
+        self.t_ = diffusion.knee(self.entropies_) if self.t == "auto" else int(self.t)
+        U = diffusion.potential(P, self.t_, float(self.gamma), run)
         D = distance_matrix(
             U,
             "euclidean",
@@ -207,7 +196,7 @@ class PHATE(DistanceReducer):
                 points = products.matrix_times(_walk(kernel.K), run.threads)(points[landmark])
             return points[group]
 
-        found = map_of_distances(
+        found = diffusion.map_of_distances(
             D,
             int(self.n_components),
             self.mds,
@@ -225,11 +214,11 @@ class PHATE(DistanceReducer):
         self.fitted_rows_ = None if self._has_distances else X.copy()
         return self.embedding_.copy()
 
-    def _kernel(self, X: Any, run: FitContext) -> tuple[Kernel, np.ndarray]:
+    def _kernel(self, X: Any, run: FitContext) -> tuple[diffusion.Kernel, np.ndarray]:
         """The kernel of the different rows, and which of them each row is."""
         n = X.shape[0]
         decay = self._decay(n - 1)
-        near = self._nearest_others(X, min(FIRST * decay.k, n - 1), run)
+        near = self._nearest_others(X, min(diffusion.FIRST * decay.k, n - 1), run)
         equal = equal_in_graph(near)
         if equal is None:
             self.distinct_rows_ = np.arange(n)
@@ -237,27 +226,27 @@ class PHATE(DistanceReducer):
         self.distinct_rows_ = equal.first
         m = len(equal.first)
         if m == 1:
-            return Kernel(scipy.sparse.identity(1, format="csr"), np.ones(1)), equal.group
+            return diffusion.Kernel(scipy.sparse.identity(1, format="csr"), np.ones(1)), equal.group
         X, decay = self._part_of(X, equal.first), self._decay(m - 1)
-        near = self._nearest_others(X, min(FIRST * decay.k, m - 1), run)
+        near = self._nearest_others(X, min(diffusion.FIRST * decay.k, m - 1), run)
         return decay.of_rows(X, near, run), equal.group
 
-    def _decay(self, most: int) -> AlphaDecay:
+    def _decay(self, most: int) -> diffusion.AlphaDecay:
         """The kernel; a row has at most so many neighbors."""
         k, alpha = (
             min(int(self.n_neighbors), most),
             None if self.decay is None else float(self.decay),
         )
-        return AlphaDecay(k, alpha, self.metric, self.metric_params)
+        return diffusion.AlphaDecay(k, alpha, self.metric, self.metric_params)
 
-    def _landmarks(self, kernel: Kernel, run: FitContext) -> np.ndarray | None:
+    def _landmarks(self, kernel: diffusion.Kernel, run: FitContext) -> np.ndarray | None:
         """The landmark of each different row; None if all of them are landmarks."""
         n, most = len(kernel.bandwidths), self.n_landmarks
         m = n if most is None else min(n, int(most))
         _require_squares(m)
         if m == n:
             return None
-        landmark = landmarks_of(kernel.K, m, run)
+        landmark = diffusion.landmarks_of(kernel.K, m, run)
         _require_squares(int(landmark.max()) + 1)
         return landmark
 
@@ -284,5 +273,5 @@ def _require_squares(m: int) -> None:
 
 def _walk(K: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """One step of the walk: K with rows of sum 1."""
-    data = K.data / np.repeat(row_sums(K), np.diff(K.indptr))
+    data = K.data / np.repeat(diffusion.row_sums(K), np.diff(K.indptr))
     return scipy.sparse.csr_matrix((data, K.indices, K.indptr), shape=K.shape)

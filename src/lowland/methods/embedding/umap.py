@@ -29,30 +29,9 @@ from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph_cost, neighbor_query
+from lowland.methods.embedding import _fuzzy_graph as fuzzy
+from lowland.methods.embedding import _umap_descent as umap
 from lowland.methods.embedding._base import NeighborMap
-from lowland.methods.embedding._fuzzy_graph import (
-    FuzzyGraph,
-    beside_the_map,
-    fuzzy_graph,
-    graph_of_kept,
-    known_squares,
-    memberships,
-    with_target,
-    without_far,
-)
-from lowland.methods.embedding._umap_descent import (
-    STEEPEST,
-    DensityTerm,
-    UmapForces,
-    UmapLaw,
-    calm_start,
-    curve_parameters,
-    data_radii,
-    row_normalized,
-    starting_layout,
-    umap_law,
-    umap_stages,
-)
 
 # New rows in a map of UMAP, and points of the map back in the space of the data.
 #
@@ -183,13 +162,13 @@ class UMAP(NeighborMap, Invertible):
     negative_sample_rate: float = param(Real(0, 1e6, closed="right"), default=5.0)
     density: float = param(Real(0, 1e6, closed="both"), default=0.0)
     a: float | None = param(Null() | Real(1e-12, 1e6, closed="both"), default=None)
-    b: float | None = param(Null() | Real(0.01, STEEPEST, closed="both"), default=None)
+    b: float | None = param(Null() | Real(0.01, umap.STEEPEST, closed="both"), default=None)
 
     nearest_distances_: np.ndarray = fitted("n_samples")
     widths_: np.ndarray = fitted("n_samples")
     isolated_: np.ndarray = fitted("n_samples", type=bool)
     a_: float = fitted(meaning=Interval(1e-30, 1e12))
-    b_: float = fitted(meaning=Interval(1e-30, STEEPEST))
+    b_: float = fitted(meaning=Interval(1e-30, umap.STEEPEST))
     n_iter_: int = fitted(type=int)
     loss_history_: np.ndarray = fitted("n_looks")
     n_connected_components_: int = fitted(type=int)
@@ -233,11 +212,11 @@ class UMAP(NeighborMap, Invertible):
         if run.shared is not None:
             run.shared.graph = near
         if self.disconnection_distance is not None:
-            near = without_far(near, self.disconnection_distance)
+            near = fuzzy.without_far(near, self.disconnection_distance)
         graph = self._graph(near, y, run)
         self.rad_orig_ = self.rad_emb_ = None
         Y = self._descended(graph, near, rows, run)
-        Y = at_common_place(beside_the_map(Y, self.isolated_), equal_in_graph(near))
+        Y = at_common_place(fuzzy.beside_the_map(Y, self.isolated_), equal_in_graph(near))
         self.embedding_ = Y.astype(np.promote_types(near.distances.dtype, np.float32))
         self.fitted_rows_ = None if rows is None else rows.copy()
         return self.embedding_.copy()
@@ -246,15 +225,15 @@ class UMAP(NeighborMap, Invertible):
         k = min(int(self.n_neighbors), rows.shape[0]) - 1
         return self._nearest_rows(rows, k, run, at_least=0)
 
-    def _graph(self, near: NeighborGraph, y: Any, run: FitContext) -> FuzzyGraph:
+    def _graph(self, near: NeighborGraph, y: Any, run: FitContext) -> fuzzy.FuzzyGraph:
         """The fuzzy graph, changed by the target y if there is one; sets what is fitted of it."""
         k = min(int(self.n_neighbors), near.n_neighbors + 1)
-        graph, local = fuzzy_graph(
+        graph, local = fuzzy.fuzzy_graph(
             near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads
         )
         if y is not None:
             weight = float(self.target_weight)
-            graph = with_target(graph, y, self.target_metric, weight, k, run)
+            graph = fuzzy.with_target(graph, y, self.target_metric, weight, k, run)
         self.isolated_ = np.diff(graph.indptr) == 0
         if self.isolated_.all():
             way = "add edges"
@@ -278,38 +257,38 @@ class UMAP(NeighborMap, Invertible):
                 f"spread={float(self.spread):g}; take a "
                 "smaller min_dist or a larger spread."
             )
-        return curve_parameters(float(self.spread), float(self.min_dist))
+        return umap.curve_parameters(float(self.spread), float(self.min_dist))
 
     def _descended(
-        self, graph: FuzzyGraph, near: NeighborGraph, rows: Any, run: FitContext
+        self, graph: fuzzy.FuzzyGraph, near: NeighborGraph, rows: Any, run: FitContext
     ) -> np.ndarray:
         """The map of the rows that have neighbors."""
         isolated, curve = self.isolated_, (self.a_, self.b_)
         n, kept = graph.n, np.flatnonzero(~isolated)
         steps = self._steps(n)
-        radii = data_radii(graph, known_squares(graph, near)) if self.density else None
+        radii = umap.data_radii(graph, fuzzy.known_squares(graph, near)) if self.density else None
         init = self.init
         if isolated.any():
-            graph = graph_of_kept(graph, kept)
+            graph = fuzzy.graph_of_kept(graph, kept)
             rows = None if rows is None else rows[kept]
             init = init if isinstance(init, str) else np.asarray(init)[kept]
-        Y, self.n_connected_components_ = starting_layout(
+        Y, self.n_connected_components_ = umap.starting_layout(
             init, rows, graph, int(self.n_components), run
         )
         if not isolated.any():
             Y = at_common_place(Y, equal_in_graph(near))
         # edges that the reference implementation would never draw
         graph = graph.kept(graph.weights >= graph.weights.max() / max(steps, 1))
-        P, seed = row_normalized(graph), int(run.rng.integers(2**62))
-        forces = UmapForces(P, umap_law(*curve), self._rate(), seed, run.threads)
+        P, seed = umap.row_normalized(graph), int(run.rng.integers(2**62))
+        forces = umap.UmapForces(P, umap.umap_law(*curve), self._rate(), seed, run.threads)
         if radii is not None:
-            forces.density = DensityTerm(graph, radii[kept], self.density, *curve, run.threads)
-            forces.density_from = calm_start(steps)
+            forces.density = umap.DensityTerm(graph, radii[kept], self.density, *curve, run.threads)
+            forces.density_from = umap.calm_start(steps)
         calm = radii is not None or Y.shape[1] > MESH_DIMENSIONS
         found = descend(
             forces,
             np.ascontiguousarray(Y),
-            umap_stages(steps, not isinstance(self.init, str), calm),
+            umap.umap_stages(steps, not isinstance(self.init, str), calm),
             learning_rate=float(self.learning_rate),
             tol=0.0,
             monitor=run.monitor,
@@ -333,8 +312,8 @@ class UMAP(NeighborMap, Invertible):
 
     def _places(self, near: NeighborGraph, run: FitContext) -> np.ndarray:
         curve, threads, k = (self.a_, self.b_), run.threads, near.n_neighbors
-        law = run.prepared("law", (), curve, lambda: umap_law(*curve))
-        local = memberships(near, k + 1, self.local_connectivity, threads)
+        law = run.prepared("law", (), curve, lambda: umap.umap_law(*curve))
+        local = fuzzy.memberships(near, k + 1, self.local_connectivity, threads)
         p = local.weights / local.weights.sum(axis=1, keepdims=True)
         source = (self.embedding_,)
         Y, grid = run.prepared("field", source, curve, lambda: umap_field(*source, law, threads))
@@ -381,7 +360,7 @@ class UMAP(NeighborMap, Invertible):
         return found.astype(Y.dtype, copy=False)
 
 
-def umap_field(Y: np.ndarray, law: UmapLaw, threads: int) -> MapField:
+def umap_field(Y: np.ndarray, law: umap.UmapLaw, threads: int) -> MapField:
     """What new rows need to know of a map."""
     with np.errstate(over="ignore"):
         Y = np.ascontiguousarray(Y, np.float32)

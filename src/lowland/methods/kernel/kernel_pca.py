@@ -41,21 +41,7 @@ from lowland._engines.kernels.kernel_values import (
 )
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import largest_pairs_cost, operator_pairs_cost
-from lowland.methods.kernel._axes import (
-    BLOCK_WIDTH,
-    KernelAxes,
-    axes_of_landmarks,
-    block_sums,
-    by_krylov,
-    by_landmarks,
-    by_matrix,
-    mean_square_of,
-    merged_sums,
-    read_rows,
-)
-
-# The base of kernel methods: the kernel and its scale, given kernel values, out-of-sample rows.
-
+from lowland.methods.kernel import _axes
 
 # The check that kernel values differ: at extreme scales all are equal.
 
@@ -404,9 +390,9 @@ class KernelPCA(Invertible):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray | None:
         rows = self._prepared(X)
-        return self._keep(self._axes(rows, run), rows, X.dtype)
+        return self._keep(self._solved(rows, run), rows, X.dtype)
 
-    def _axes(self, rows: Any, run: FitContext) -> KernelAxes:
+    def _solved(self, rows: Any, run: FitContext) -> _axes.KernelAxes:
         """The axes by the solver that was asked for, if that fits in memory."""
         n, kernel = rows.shape[0], self._kernel()
         q, solver = self._axis_count(n), self.solver
@@ -414,14 +400,14 @@ class KernelPCA(Invertible):
             solver = "dense" if n <= DENSE_ROWS or q > n // 10 else "krylov"
         if solver == "dense":
             _require(8 * 3 * n * n, f"the kernel matrix of {n} rows", "solver='krylov'")
-            return by_matrix(rows, kernel, q, run)
+            return _axes.by_matrix(rows, kernel, q, run)
         if solver == "krylov":
-            basis = min(n, 10 * q + 25 * BLOCK_WIDTH)
+            basis = min(n, 10 * q + 25 * _axes.BLOCK_WIDTH)
             _require(8 * 2 * n * basis, f"a basis of {basis} vectors", "solver='nystroem'")
-            return by_krylov(rows, kernel, q, self.tol, run)
+            return _axes.by_krylov(rows, kernel, q, self.tol, run)
         m = self._landmark_count(n)
         _require(8 * 5 * m * m, f"{m} landmarks", "a smaller n_landmarks")
-        return by_landmarks(rows, kernel, min(q, m), m, run)
+        return _axes.by_landmarks(rows, kernel, min(q, m), m, run)
 
     def _axis_count(self, n: int) -> int:
         """The number of axes that ``n_components`` asks for, of n rows."""
@@ -452,20 +438,20 @@ class KernelPCA(Invertible):
             setting = f"{name}={getattr(self, name)!r}"
             raise needs_memory("KernelPCA", setting, "set solver='nystroem', or ")
         q, m = self._axis_count(rows.shape[0]), self._landmark_count(rows.shape[0])
-        read = read_rows(rows, m, run)
+        read = _axes.read_rows(rows, m, run)
         by_size = self.gamma is None and self.kernel in ("poly", "sigmoid")
-        size = mean_square_of(rows, run) if by_size else None
+        size = _axes.mean_square_of(rows, run) if by_size else None
         self.gamma_ = kernel_scale(read.sample, self.kernel, self.gamma, "KernelPCA", size)
         kernel = self._kernel()
-        of_block = partial(block_sums, read.landmarks, kernel, self.n_jobs)
-        sums = rows.total(of_block, merged_sums, run.monitor, "landmarks")
+        of_block = partial(_axes.block_sums, read.landmarks, kernel, self.n_jobs)
+        sums = rows.total(of_block, _axes.merged_sums, run.monitor, "landmarks")
         check_size(sums.greatest)
         check_scale(read.sample, kernel, "KernelPCA", sums.greatest)
         K = kernel_matrix(read.landmarks, kernel, run.threads)
-        found = axes_of_landmarks(K, sums, read.numbers, min(q, m), run)
+        found = _axes.axes_of_landmarks(K, sums, read.numbers, min(q, m), run)
         self._keep(found._replace(kept=None), read.landmarks, rows.dtype)  # all that were read
 
-    def _keep(self, found: KernelAxes, rows: Any, dtype: Any) -> np.ndarray | None:
+    def _keep(self, found: _axes.KernelAxes, rows: Any, dtype: Any) -> np.ndarray | None:
         """Set the fitted attributes; returns the map if it is known already."""
         values = found.eigenvalues
         positive, largest = int((values > 0).sum()), float(values[0])
