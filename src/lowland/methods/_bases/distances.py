@@ -232,10 +232,14 @@ class DistanceReducer(ByMetric, Reducer):
                 )
             yield rows, D
 
+    def _compared(self) -> Any:
+        """Which of the fitted rows new rows are compared with: all, or some landmarks."""
+        return slice(None)
+
     def _unchecked_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         if self._has_distances:
             for rows in row_blocks(X.shape[0], rows_within(8 * X.shape[1])):
-                yield rows, np.ascontiguousarray(X[rows], np.float64)
+                yield rows, np.ascontiguousarray(X[rows][:, self._compared()], np.float64)
             return
         cross = CrossDistances(self.fitted_rows_, self.metric, self.metric_params, run.threads)
         yield from cross.blocks(X)

@@ -6,7 +6,7 @@ annealing of the radii, and the placement of other rows are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -228,11 +228,8 @@ class RadialReducer(CurvilinearReducer):
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _unchecked_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
-        """Distances to the landmarks."""
-        for rows, D in super()._unchecked_distances(X, run):
-            given = self._has_distances and len(self.landmarks_) < D.shape[1]
-            yield rows, np.ascontiguousarray(D[:, self.landmarks_]) if given else D
+    def _compared(self) -> Any:
+        return self.landmarks_
 
     def _own_radii(self, D: np.ndarray) -> np.ndarray:
         return self._radii_of_new(kth_smallest(D, int(self.n_neighbors)))

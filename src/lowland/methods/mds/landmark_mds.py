@@ -40,11 +40,6 @@ from lowland.methods._bases.distances import DistanceReducer
 DEFAULT_LANDMARKS = 200
 
 
-def _working_bytes(n: int, p: int, m: int) -> int:
-    """Landmarks, four matrices of their size for the eigenproblem, a block of distances."""
-    return 8 * (m * p + 4 * m * m) + min(8 * n * m, BLOCK_BYTES)
-
-
 def column_ends(block: Block) -> tuple[np.ndarray, np.ndarray]:
     """Least and greatest value of each column of dense rows."""
     return block.X.min(axis=0), block.X.max(axis=0)
@@ -148,11 +143,7 @@ class LandmarkMDS(DistanceReducer):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         m = self._landmark_count(X.shape[0])
-        require_memory(
-            _working_bytes(*X.shape, m),
-            task=f"LandmarkMDS with {m} landmarks",
-            alternative="set a smaller n_landmarks",
-        )
+        self._require_memory(*X.shape, m)
         self.landmarks_ = self._choose(X, m, run)
         self.fitted_rows_ = None if self._has_distances else X[self.landmarks_].copy()
         with run.monitor.phase("distances of landmarks", total=m) as phase:
@@ -161,7 +152,7 @@ class LandmarkMDS(DistanceReducer):
         found = of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
         self.mean_squares_ = found.mean_squares
-        Y = self._place(X, run)
+        Y = self._triangulated(X, run)
         found_map = self.embedding_ = Y.astype(X.dtype)
         self.stress_per_point_ = relative_stress(
             Y, self.landmarks_, lambda rows: self._to_landmarks(X[rows], run), run.threads
@@ -178,11 +169,7 @@ class LandmarkMDS(DistanceReducer):
             setting = f"selection={shown(self.selection)}"
             raise needs_memory(type(self).__name__, setting, "set selection='random', or ")
         self._check_not_beyond_rows(n)
-        require_memory(
-            _working_bytes(m, p, m),
-            task=f"LandmarkMDS with {m} landmarks",
-            alternative="set a smaller n_landmarks",
-        )
+        self._require_memory(m, p, m)
         landmarks = self._choose(rows, m, run)
         X = rows_at(rows, landmarks, run.monitor)
         X = dense_if_small(X) if n * p <= DENSE_NUMBERS else X
@@ -194,6 +181,14 @@ class LandmarkMDS(DistanceReducer):
         self._fitted_map(X, None, run)  # all of these rows are landmarks
         self.landmarks_ = landmarks
         self.embedding_ = self.stress_per_point_ = None
+
+    def _require_memory(self, n: int, p: int, m: int) -> None:
+        """For landmarks, four matrices of their size for the eigenproblem, and a block."""
+        require_memory(
+            8 * (m * p + 4 * m * m) + min(8 * n * m, BLOCK_BYTES),
+            task=f"LandmarkMDS with {m} landmarks",
+            alternative="set a smaller n_landmarks",
+        )
 
     def _landmark_count(self, n: int) -> int:
         m = min(n, DEFAULT_LANDMARKS) if self.n_landmarks is None else int(self.n_landmarks)
@@ -227,8 +222,6 @@ class LandmarkMDS(DistanceReducer):
 
     def _to_landmarks(self, X: Any, run: FitContext, phase: Phase | None = None) -> np.ndarray:
         """Distances of rows of X to the landmarks."""
-        if self._has_distances:
-            return np.ascontiguousarray(X[:, self.landmarks_], np.float64)
         parts = []
         for _, D in self._distances_to_fitted(X, run):
             parts.append(D)
@@ -236,17 +229,19 @@ class LandmarkMDS(DistanceReducer):
                 phase.advance(len(D))
         return np.vstack(parts)
 
-    def _place(self, X: Any, run: FitContext) -> np.ndarray:
+    def _compared(self) -> Any:
+        return self.landmarks_
+
+    def _triangulated(self, X: Any, run: FitContext) -> np.ndarray:
         """Distance-based triangulation, equation (2) of the paper."""
         duals = gower_duals(self.landmark_map_, self.eigenvalues_)
         Z = np.empty((X.shape[0], duals.shape[1]))
         with run.monitor.phase("triangulation", total=X.shape[0]) as phase:
-            for rows, D in self._distances_to_fitted(X, run):
-                t = D[:, self.landmarks_] if self._has_distances else D
+            for rows, t in self._distances_to_fitted(X, run):
                 squares = np.ascontiguousarray(t) ** 2
                 Z[rows] = gower_placement(squares, self.mean_squares_, duals, run.threads)
-                phase.advance(len(D))
+                phase.advance(len(t))
         return Z
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        return self._place(X, run).astype(X.dtype)
+        return self._triangulated(X, run).astype(X.dtype)

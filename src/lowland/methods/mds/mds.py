@@ -181,7 +181,8 @@ class MDS(StressReducer):
         return super()._sampled_pairs(X, run)
 
     def _stated_loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
-        return np.sqrt(loss) if self.transformation == "interval" else loss * problem.unit**2
+        interval = self.transformation == "interval"
+        return np.sqrt(loss) if interval else super()._stated_loss(loss, problem)
 
     def _map_unit(self, Y: np.ndarray, problem: Problem) -> float:
         if self.transformation == "ratio":
