@@ -332,9 +332,10 @@ class KeptEdges(Declared):
     edge_lengths_: np.ndarray = fitted("n_edges", may_be_empty=True, meaning=share())
     longest_edge_: float = fitted(meaning=above(0))
 
-    def _keep_edges(self, graph: scipy.sparse.csr_matrix, *, double: bool) -> None:
-        """Remember the graph in units of its longest edge, in double precision or single."""
-        dtype = np.float64 if double else np.float32
+    def _keep_edges(self, graph: scipy.sparse.csr_matrix, dtype: Any = None) -> None:
+        """Remember the graph in units of its longest edge."""
+        if dtype is None:
+            dtype = np.float64 if graph.shape[0] <= DOUBLE_ROWS else np.float32
         self.longest_edge_ = float(graph.data.max(initial=0.0)) or 1.0
         self.edge_starts_, self.edge_ends_ = graph.indptr, graph.indices
         self.edge_lengths_ = (graph.data / self.longest_edge_).astype(dtype)
@@ -352,5 +353,34 @@ class KeptEdges(Declared):
         return geodesics_of_new_rows(self._graph(), links, self.longest_edge_, rows, run)
 
 
+NEW_ROWS = 512  # new rows whose geodesic distances are computed at a time
+
+
 class GeodesicEmbedding(KeptEdges, GraphEmbedding):
-    """A map of geodesic distances along the neighbor graph."""
+    """A map of geodesic distances from landmarks; new rows are placed by theirs.
+
+    A method writes ``_embed``, which sets ``landmarks_``, and ``_by_geodesics``.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_landmarks,)
+        Indices of the landmarks among the rows of the map.
+    """
+
+    landmarks_: np.ndarray = fitted(
+        "n_landmarks", type=int, meaning=(index_of("n_kept"), Ascending(strict=True))
+    )
+
+    def _by_geodesics(self, D: np.ndarray, links: Any, run: FitContext) -> np.ndarray:
+        """Places of rows from distances to the landmarks, both in units of the longest edge."""
+        raise NotImplementedError
+
+    def _links(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix:
+        return super()._links(X, run).to_csr()
+
+    def _place(self, links: Any, run: FitContext) -> np.ndarray:
+        Z = np.empty((links.shape[0], int(self.n_components)))
+        for rows in row_blocks(len(Z), NEW_ROWS):
+            D = self._geodesics_of_new_rows(links[rows], self.landmarks_, run)
+            Z[rows] = self._by_geodesics(D, links[rows], run)
+        return Z * self.longest_edge_

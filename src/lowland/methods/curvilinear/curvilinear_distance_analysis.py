@@ -151,7 +151,7 @@ class CurvilinearDistanceAnalysis(KeptEdges, RadialReducer):
         k = min(int(self.n_neighbors), n - 1)
         near = self._nearest_others(X, k, run, self._graph_metric)
         connected = self._connect(symmetrize(near), X, run)
-        self._keep_edges(connected.graph, double=n <= FLOAT64_ROWS)
+        self._keep_edges(connected.graph, np.float64 if n <= FLOAT64_ROWS else np.float32)
         self.excluded_ = np.setdiff1d(np.arange(n), connected.kept)
         self.fitted_rows_ = None if self._has_distances else X[connected.kept]
         return connected.kept

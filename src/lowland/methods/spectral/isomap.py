@@ -14,7 +14,7 @@ from lowland._base.constraints import Integer, Null, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import available_memory, require_memory
-from lowland._base.models.checks import Ascending, at_least, index_of
+from lowland._base.models.checks import at_least
 from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
@@ -22,11 +22,10 @@ from lowland._engines.graphs.geodesics import shortest_path_blocks, shortest_pat
 from lowland._engines.linalg import products
 from lowland._engines.linalg.centering import CenteredOperator, double_center
 from lowland._engines.linalg.eigen import BLOCK_WIDTH, LargestPairs, is_small, largest_eigenpairs
-from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.radius import radius_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.classical_scaling import gower_placement
-from lowland.methods._bases.graphs import DOUBLE_ROWS, GeodesicEmbedding
+from lowland.methods._bases.graphs import GeodesicEmbedding
 
 # Classical scaling of geodesic distances: from all rows, or from landmarks.
 #
@@ -197,9 +196,8 @@ def from_all_rows(graph: Any, q: int, run: FitContext) -> GeodesicAxes:
         pairs = largest_eigenpairs(centered, q, order=n, width=width, **solver)
     means = squares.row_sums / n
     # |H A H|^2 = |A|^2 - 2 |A 1|^2 / n + (1 A 1)^2 / n^2
-    norm = (
-        squares.sum_of_squares - 2 * n * np.einsum("i,i", means, means) + n * n * means.mean() ** 2
-    )
+    norm = squares.sum_of_squares - 2 * n * np.einsum("i,i", means, means)
+    norm += n * n * means.mean() ** 2
     values, scores, duals = _scaled(pairs, dtype)
     error = np.sqrt(max(norm / 4 - np.square(values).sum(), 0.0)) / n
     unexplained = residual_variance(squares.sampled, scores[sources], scores)
@@ -272,9 +270,6 @@ def residual_variance(D: np.ndarray, sources: np.ndarray, Y: np.ndarray) -> np.n
     return np.where(known, np.maximum(1 - r2, 0.0), constant)
 
 
-NEW_ROWS = 512  # new rows that are placed at a time
-
-
 class Isomap(GeodesicEmbedding):
     """Classical MDS of distances along the neighbor graph: -1/2 H D_G^2 H = V L V^T, Y = V L^(1/2).
 
@@ -341,9 +336,6 @@ class Isomap(GeodesicEmbedding):
     residual_variance_: np.ndarray = fitted("n_components")
     reconstruction_error_: float = fitted()
     lowest_eigenvalue_: float = fitted()
-    landmarks_: np.ndarray = fitted(
-        "n_landmarks", type=int, meaning=(index_of("n_kept"), Ascending(strict=True))
-    )
     dual_vectors_: np.ndarray = fitted("n_landmarks", "n_components")
     mean_squares_: np.ndarray = fitted("n_landmarks", meaning=at_least(0))
 
@@ -372,7 +364,7 @@ class Isomap(GeodesicEmbedding):
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         n = graph.shape[0]
         q = self._check_axes(n, n)
-        self._keep_edges(graph, double=n <= DOUBLE_ROWS)
+        self._keep_edges(graph)
         if self.landmarks is None:
             self.landmarks_ = np.arange(n)
             axes = from_all_rows(self._graph(), q, run)
@@ -422,12 +414,8 @@ class Isomap(GeodesicEmbedding):
 
     def _links(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix:
         if self.radius is None:
-            return super()._links(X, run).to_csr()
+            return super()._links(X, run)
         return links_within(self._distances_to_fitted(X, run), float(self.radius))
 
-    def _place(self, links: Any, run: FitContext) -> np.ndarray:
-        Z = np.empty((links.shape[0], self.dual_vectors_.shape[1]))
-        for rows in row_blocks(len(Z), NEW_ROWS):
-            D = self._geodesics_of_new_rows(links[rows], self.landmarks_, run)
-            Z[rows] = gower_placement(D * D, self.mean_squares_, self.dual_vectors_, run.threads)
-        return Z * self.longest_edge_
+    def _by_geodesics(self, D: np.ndarray, links: Any, run: FitContext) -> np.ndarray:
+        return gower_placement(D * D, self.mean_squares_, self.dual_vectors_, run.threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.initial_map import landmark_map, separated
 from lowland._engines.stress.majorization import Evaluation, majorize
+from lowland.methods._bases.distances import random_landmarks
 from lowland.methods._bases.graphs import GraphEmbedding
 
 # The problem of maximum variance unfolding, and its solution by a factor of low rank.
@@ -126,14 +128,9 @@ class KeptPairs:
 
     def weighted(self, w: np.ndarray) -> scipy.sparse.csr_matrix:
         """The symmetric matrix (n, n) with one number for each pair."""
-        both = (
-            np.concatenate([w, w]),
-            (
-                np.concatenate([self.first, self.second]),
-                np.concatenate([self.second, self.first]),
-            ),
-        )
-        return scipy.sparse.coo_matrix(both, shape=(self.n, self.n)).tocsr()
+        i, j = self.first, self.second
+        ends = np.concatenate([i, j]), np.concatenate([j, i])
+        return scipy.sparse.coo_matrix((np.concatenate([w, w]), ends), (self.n, self.n)).tocsr()
 
     def centered(self, Y: np.ndarray) -> np.ndarray:
         return Y - np.einsum("i,ij->j", self.masses / self.masses.sum(), Y)
@@ -177,8 +174,9 @@ class Lagrangian:
 
     def stiffer(self, learned: np.ndarray) -> Lagrangian:
         """The same with other multipliers, and a larger stiffness."""
-        stiffness = self.stiffness * GROWTH
-        return Lagrangian(self.pairs, learned, stiffness, self.strongest, self.precondition)
+        other = copy.copy(self)
+        other.multipliers, other.stiffness = learned, self.stiffness * GROWTH
+        return other
 
     def pulls(self, length: np.ndarray) -> np.ndarray:
         above = self.multipliers + self.stiffness * (length - self.pairs.most)
@@ -239,13 +237,9 @@ def maximize_variance(
         solve = graph_multigrid(pairs.weighted(pairs.scales**-2), run.rng, run.threads)
         Y, steps = pairs.centered(start), 0
         tension = pairs.variance(Y) / max(1, len(pairs.lengths)) or 1.0
-        lagrangian = Lagrangian(
-            pairs,
-            np.full(len(pairs.lengths), 2 * tension),
-            STIFFNESS * tension,
-            STRONGEST * tension,
-            solve,
-        )
+        multipliers = np.full(len(pairs.lengths), 2 * tension)
+        forces = STIFFNESS * tension, STRONGEST * tension
+        lagrangian = Lagrangian(pairs, multipliers, *forces, solve)
         history, converged, stalled = [pairs.variance(Y)], False, 0
         while steps < max_iter and not converged and stalled < STALLED:
             found = majorize(
@@ -458,23 +452,20 @@ class MVU(GraphEmbedding):
         chosen = self._choose_landmarks(X, run)
         if chosen.size == X.shape[0]:
             return super()._fit(X, y, run)
-        A = X[np.ix_(chosen, chosen)] if self._has_distances else X[chosen]
-        connected = self._connected_graph(A, run)
+        connected = self._connected_graph(self._part_of(X, chosen), run)
         self._keep_rows(X, chosen[connected.kept])
         return self._with_excluded(self._embed(connected.graph, run), X, run)
 
     def _choose_landmarks(self, X: Any, run: FitContext) -> np.ndarray:
         n, m = X.shape[0], self.landmarks
-        if m == "auto":
-            m = n if n <= ALL_ROWS or self._is_graph(X) else ALL_ROWS
-        if m is None or m == n:
+        if self._is_graph(X):
+            if m not in (None, "auto", n):
+                raise ParameterError(
+                    f"MVU: landmarks={m} needs rows or all distances; set landmarks=None to use "
+                    "all rows."
+                )
             return np.arange(n)
-        if m > n or self._is_graph(X):
-            reason = f"is more than n_samples={n}" if m > n else "needs rows or all distances"
-            raise ParameterError(
-                f"MVU: landmarks={m} {reason}; set landmarks=None to use all rows."
-            )
-        return np.sort(run.rng.choice(n, int(m), replace=False))
+        return random_landmarks(m, n, (ALL_ROWS, ALL_ROWS), "MVU", run)
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         n = graph.shape[0]
@@ -491,12 +482,7 @@ class MVU(GraphEmbedding):
         return _leading(self.factor_, q) * self.edge_unit_
 
     def _unfold(
-        self,
-        pairs: KeptPairs,
-        graph: scipy.sparse.csr_matrix,
-        equal: EqualRows,
-        q: int,
-        run: FitContext,
+        self, pairs: KeptPairs, graph: Any, equal: EqualRows, q: int, run: FitContext
     ) -> Unfolded:
         """The factor of all different rows, from the start of Isomap."""
         if pairs.n == 1:
@@ -540,16 +526,13 @@ class MVU(GraphEmbedding):
         self.variance_history_ = found.variances * square
         stopped = run.monitor.stopped or self.max_iter < MANY_STEPS
         if self.violation_max_ > WRONG and not (found.converged or stopped):
-            self._tell_failure()
-
-    def _tell_failure(self) -> None:
-        warnings.warn(
-            f"MVU has not converged in {self.n_iter_} steps: a kept distance is wrong by "
-            f"{self.violation_max_:.2g} of its length beyond the slack. Increase max_iter, or "
-            "allow more slack.",
-            ConvergenceWarning,
-            stacklevel=10,
-        )
+            warnings.warn(
+                f"MVU has not converged in {self.n_iter_} steps: a kept distance is wrong by "
+                f"{self.violation_max_:.2g} of its length beyond the slack. Increase max_iter, or "
+                "allow more slack.",
+                ConvergenceWarning,
+                stacklevel=9,
+            )
 
     # --- new rows -----------------------------------------------------------------------------
 
