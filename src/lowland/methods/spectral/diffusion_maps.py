@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,52 +46,6 @@ from lowland.methods._bases.graphs import GraphEmbedding, map_dtype
 
 VANISHED = 40.0  # exp(-40) = 4e-18 changes no sum that contains a 1
 SAMPLED_ROWS, SPARSE_SHARE = 64, 0.2
-
-Blocks = Callable[[Any], Iterator[tuple[slice, np.ndarray]]]  # rows -> blocks of distances to all
-
-
-def pair_kernel(
-    rows: Any,
-    bandwidth: float,
-    metric: Any,
-    metric_params: dict[str, Any] | None,
-    distances: Blocks,
-    run: FitContext,
-) -> scipy.sparse.csr_matrix | KernelMatrix:
-    """K of all pairs of rows: sparse if few values do not vanish, else an operator.
-
-    ``distances(rows)`` gives blocks of distances of some rows to all rows.
-    """
-    n = rows.shape[0]
-    radius = np.sqrt(VANISHED * bandwidth)
-    if _few_pairs_within(radius, rows, distances):
-        pairs = radius_graph(
-            rows,
-            radius,
-            metric,
-            metric_params=metric_params,
-            threads=run.threads,
-            monitor=run.monitor,
-        )
-        return with_diagonal(weighted_graph(pairs, "heat", np.sqrt(bandwidth), least=0.0).W)
-    if metric == "euclidean":
-        return kernel_matrix(rows, Kernel("rbf", 1 / bandwidth), run.threads)
-    require_memory(32 * n * n, task=f"the kernel matrix of {n} rows", alternative="use n_neighbors")
-    D = np.vstack([block for _, block in distances(rows)])
-    if callable(metric):
-        check_symmetric(D, metric)
-    D = np.minimum(D, D.T)
-    return GivenKernel(np.exp(-(D**2) / bandwidth), run.threads)
-
-
-def _few_pairs_within(radius: float, rows: Any, distances: Blocks) -> bool:
-    """Whether a sparse matrix of the pairs within the radius is worth it, judged from a sample."""
-    n = rows.shape[0]
-    if is_small(n, 1):
-        return False
-    sample = rows[:: -(-n // SAMPLED_ROWS)]
-    share = float(np.mean([float((radius >= D).mean()) for _, D in distances(sample)]))
-    return share <= SPARSE_SHARE and share * n * n * BYTES_PER_EDGE <= available_memory() // 4
 
 
 def with_diagonal(K: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
@@ -253,17 +205,43 @@ class DiffusionMaps(GraphEmbedding):
 
     def _embed_all_pairs(self, X: Any, run: FitContext) -> np.ndarray:
         """The map from the kernel values of all pairs of rows."""
-        self._check_axes(X.shape[0], X.shape[0] - 1)
-        distances = partial(self._distances_to_fitted, run=run)
-        self.bandwidth_ = float(self.bandwidth or self._default_bandwidth(X, run))
-        metric = self._graph_metric
-        K = pair_kernel(X, self.bandwidth_, metric, self.metric_params, distances, run)
-        self._diffuse(K, run)
+        n = X.shape[0]
+        self._check_axes(n, n - 1)
+        if self.bandwidth is None:
+            near = self._neighbors(X, min(SCALE_NEIGHBORS, n - 1), run)
+            self.bandwidth_ = median_length(near.distances[:, -1]) ** 2
+        else:
+            self.bandwidth_ = float(self.bandwidth)
+        self._diffuse(self._pair_kernel(X, run), run)
         return self._coordinates(float(self.time))
 
-    def _default_bandwidth(self, X: Any, run: FitContext) -> float:
-        near = self._neighbors(X, min(SCALE_NEIGHBORS, X.shape[0] - 1), run)
-        return median_length(near.distances[:, -1]) ** 2
+    def _pair_kernel(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix | KernelMatrix:
+        """K of all pairs of rows: sparse if few values do not vanish, else an operator."""
+        n, metric, radius = X.shape[0], self._graph_metric, np.sqrt(VANISHED * self.bandwidth_)
+        if self._few_pairs_within(radius, X, run):
+            params = {"metric_params": self.metric_params, "monitor": run.monitor}
+            pairs = radius_graph(X, radius, metric, threads=run.threads, **params)
+            width = np.sqrt(self.bandwidth_)
+            return with_diagonal(weighted_graph(pairs, "heat", width, least=0.0).W)
+        if metric == "euclidean":
+            return kernel_matrix(X, Kernel("rbf", 1 / self.bandwidth_), run.threads)
+        task = f"the kernel matrix of {n} rows"
+        require_memory(32 * n * n, task=task, alternative="use n_neighbors")
+        D = np.vstack([block for _, block in self._distances_to_fitted(X, run)])
+        if callable(metric):
+            check_symmetric(D, metric)
+        D = np.minimum(D, D.T)
+        return GivenKernel(np.exp(-(D**2) / self.bandwidth_), run.threads)
+
+    def _few_pairs_within(self, radius: float, X: Any, run: FitContext) -> bool:
+        """Whether a sparse matrix of the pairs within the radius is worth it, by a sample."""
+        n = X.shape[0]
+        if is_small(n, 1):
+            return False
+        blocks = self._distances_to_fitted(X[:: -(-n // SAMPLED_ROWS)], run)
+        share = float(np.mean([float((radius >= D).mean()) for _, D in blocks]))
+        affordable = available_memory() // 4
+        return share <= SPARSE_SHARE and share * n * n * BYTES_PER_EDGE <= affordable
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         """The map from the kernel values of neighbors, and of each row with itself."""
