@@ -16,13 +16,7 @@ from lowland._base.base import Reducer
 from lowland._base.constraints import Integer, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError
-from lowland._base.models.checks import (
-    Ascending,
-    Starts,
-    above,
-    index_of,
-    share,
-)
+from lowland._base.models.checks import Starts, above, index_of, share, some_of
 from lowland._base.params import Declared, fitted, param
 from lowland._base.traits import Reading
 from lowland._base.validation import dense_if_small, is_sparse
@@ -174,10 +168,7 @@ class GraphEmbedding(NeighborGraphReducer):
 
     embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
     excluded_: np.ndarray = fitted(
-        "n_excluded",
-        type=int,
-        may_be_empty=True,
-        meaning=(index_of("n_samples"), Ascending(strict=True)),
+        "n_excluded", type=int, may_be_empty=True, meaning=some_of("n_samples")
     )
     fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, sparse=True)
 
@@ -367,9 +358,7 @@ class GeodesicEmbedding(KeptEdges, GraphEmbedding):
         Indices of the landmarks among the rows of the map.
     """
 
-    landmarks_: np.ndarray = fitted(
-        "n_landmarks", type=int, meaning=(index_of("n_kept"), Ascending(strict=True))
-    )
+    landmarks_: np.ndarray = fitted("n_landmarks", type=int, meaning=some_of("n_kept"))
 
     def _by_geodesics(self, D: np.ndarray, links: Any, run: FitContext) -> np.ndarray:
         """Places of rows from distances to the landmarks, both in units of the longest edge."""

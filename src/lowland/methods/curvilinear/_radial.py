@@ -14,7 +14,7 @@ import numpy as np
 from lowland._base.constraints import Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, above, index_of
+from lowland._base.models.checks import above, some_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Estimate
 from lowland._engines.linalg.products import row_blocks, rows_within
@@ -96,9 +96,7 @@ class RadialReducer(CurvilinearReducer):
     tol: float = param(Real(0, closed="left"), default=1e-5)
     landmarks: Any = param(Null() | OneOf("auto") | Integer(2), default="auto")
 
-    landmarks_: np.ndarray = fitted(
-        "n_landmarks", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
-    )
+    landmarks_: np.ndarray = fitted("n_landmarks", type=int, meaning=some_of("n_samples"))
     radii_: np.ndarray = fitted("n_landmarks", meaning=above(0))
     fitted_rows_: Any = fitted("n_landmarks", "n_features", optional=True, sparse=True)
 

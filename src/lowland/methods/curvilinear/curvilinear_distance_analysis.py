@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._base.constraints import Integer, OneOf
 from lowland._base.context import FitContext
-from lowland._base.models.checks import Ascending, index_of
+from lowland._base.models.checks import some_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.graphs.geodesics import (
@@ -82,10 +82,7 @@ class CurvilinearDistanceAnalysis(KeptEdges, RadialReducer):
 
     fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, sparse=True)
     excluded_: np.ndarray = fitted(
-        "n_excluded",
-        type=int,
-        may_be_empty=True,
-        meaning=(index_of("n_samples"), Ascending(strict=True)),
+        "n_excluded", type=int, may_be_empty=True, meaning=some_of("n_samples")
     )
     n_connected_components_: int = fitted(type=int)
 

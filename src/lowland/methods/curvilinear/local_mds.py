@@ -16,7 +16,7 @@ from lowland._base.constraints import Array, Integer, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, above, at_least, count, index_of
+from lowland._base.models.checks import above, at_least, count, some_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.embedding.particle_mesh import DISTANCE, Field, ParticleMesh
@@ -430,9 +430,7 @@ class LocalMDS(CurvilinearReducer):
     lc_: float = fitted()
     tau_path_: np.ndarray = fitted("n_taus")
     lc_path_: np.ndarray = fitted("n_taus")
-    distinct_rows_: np.ndarray = fitted(
-        "n_distinct", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
-    )
+    distinct_rows_: np.ndarray = fitted("n_distinct", type=int, meaning=some_of("n_samples"))
     n_connected_components_: int = fitted(type=int)
 
     card = Card(

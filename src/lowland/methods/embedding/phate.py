@@ -11,7 +11,7 @@ import scipy.sparse
 from lowland._base.constraints import Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, above, index_of
+from lowland._base.models.checks import above, index_of, some_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._engines.distances.dissimilarities import distance_matrix
@@ -134,9 +134,7 @@ class PHATE(DistanceReducer):
     stress_: float = fitted()
     loss_history_: np.ndarray = fitted("n_steps")
     n_iter_: int = fitted(type=int)
-    distinct_rows_: np.ndarray = fitted(
-        "n_distinct", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
-    )
+    distinct_rows_: np.ndarray = fitted("n_distinct", type=int, meaning=some_of("n_samples"))
     bandwidths_: np.ndarray = fitted("n_distinct", meaning=above(0))
     landmarks_: np.ndarray = fitted("n_distinct", type=int, meaning=index_of("n_landmarks"))
     landmark_map_: np.ndarray = fitted("n_landmarks", "n_components")

@@ -10,7 +10,7 @@ from lowland._base.constraints import Integer, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError, shown
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, at_least, index_of
+from lowland._base.models.checks import at_least, some_of
 from lowland._base.monitor import Phase
 from lowland._base.params import fitted, param
 from lowland._base.rows.chunks import Block
@@ -109,9 +109,7 @@ class LandmarkMDS(DistanceReducer):
     n_landmarks: int | None = param(Null() | Integer(2), default=None)
     selection: str = param(OneOf("random", "maxmin"), default="random")
 
-    landmarks_: np.ndarray = fitted(
-        "n_landmarks", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
-    )
+    landmarks_: np.ndarray = fitted("n_landmarks", type=int, meaning=some_of("n_samples"))
     landmark_map_: np.ndarray = fitted("n_landmarks", "n_components")
     eigenvalues_: np.ndarray = fitted("n_eigenvalues")
     mean_squares_: np.ndarray = fitted("n_landmarks", meaning=at_least(0))

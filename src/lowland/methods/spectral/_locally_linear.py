@@ -18,7 +18,7 @@ from lowland._base.constraints import Integer, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, Distinct, count, index_of
+from lowland._base.models.checks import Distinct, count, index_of, some_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Estimate
 from lowland._base.validation import as_dense, is_sparse
@@ -141,10 +141,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
     residual_: float = fitted()
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     excluded_: np.ndarray = fitted(
-        "n_excluded",
-        type=int,
-        may_be_empty=True,
-        meaning=(index_of("n_samples"), Ascending(strict=True)),
+        "n_excluded", type=int, may_be_empty=True, meaning=some_of("n_samples")
     )
     fitted_rows_: np.ndarray = fitted("n_kept", "n_features")
     fitted_row_indices_: np.ndarray = fitted(

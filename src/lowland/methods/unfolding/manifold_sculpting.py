@@ -15,7 +15,7 @@ from lowland._base.constraints import Array, Function, Integer, Null, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, Starts, above, index_of
+from lowland._base.models.checks import Starts, above, index_of, some_of
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
@@ -359,9 +359,7 @@ class ManifoldSculpting(Reducer):
     n_connected_components_: int = fitted(type=int)
     mean_: np.ndarray = fitted("n_features")
     components_: np.ndarray = fitted("n_axes", "n_features")
-    distinct_: np.ndarray = fitted(
-        "n_distinct", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
-    )
+    distinct_: np.ndarray = fitted("n_distinct", type=int, meaning=some_of("n_samples"))
     coordinates_: np.ndarray = fitted("n_distinct", "n_axes")
     edge_starts_: np.ndarray = fitted("n_distinct + 1", type=int, meaning=Starts("n_edges"))
     edge_ends_: np.ndarray = fitted(

@@ -16,7 +16,7 @@ from lowland._base.constraints import Function, Integer, Null, OneOf, Real, Seve
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, index_of
+from lowland._base.models.checks import some_of
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
@@ -426,10 +426,7 @@ class TCIE(GeodesicEmbedding):
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
     boundary_: np.ndarray = fitted(
-        "n_boundary",
-        type=int,
-        may_be_empty=True,
-        meaning=(index_of("n_kept"), Ascending(strict=True)),
+        "n_boundary", type=int, may_be_empty=True, meaning=some_of("n_kept")
     )
     share_kept_: float = fitted()
     stress_: float = fitted()
