@@ -294,7 +294,6 @@ def test_the_force_of_the_densities_is_the_slope_of_their_correlation(d, strengt
         r = np.log((phi * u).sum(axis=1) / phi.sum(axis=1))
         return ((R - R.mean()) * (r - r.mean())).mean() / R.std() / math.sqrt(r.var() + 0.1)
 
-    assert term.correlation(term.radii(Y)) == pytest.approx(correlation(Y), rel=1e-6)
     slope = slope_of(correlation, Y)
     # the mean step of the reference implementation, 2 lambda M dCorr/dy_i, divided by 2 deg_i
     degrees = W.sum(axis=1)

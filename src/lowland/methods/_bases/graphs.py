@@ -59,10 +59,19 @@ class NeighborGraphReducer(ByMetric, Reducer):
 
     def _check_training_rows(self, X: Any) -> Any:
         """Rows (dense if they are small), a matrix of distances, or a graph of neighbors."""
+        owner = type(self).__name__
         if isinstance(X, NeighborGraph):
-            self._check_graph(X)
+            if not self.accepts_graph:
+                raise DataTypeError(
+                    f"{owner}: X is a NeighborGraph, but the rows themselves are needed."
+                )
+            check_fitted_rows(X, owner)
             return X.in_distances()
-        self._check_distances_accepted()
+        if self._has_distances and not self.accepts_distances:
+            raise ParameterError(
+                f"{owner}: metric='precomputed' is not allowed, because the rows themselves are "
+                "needed; give rows and the name of a metric."
+            )
         checked = super()._check_training_rows(X)
         if not self._has_distances:
             return dense_if_small(checked)
@@ -71,21 +80,6 @@ class NeighborGraphReducer(ByMetric, Reducer):
 
     def _check_distances(self, D: Any) -> None:
         check_distances(D, "X", square=True)
-
-    def _check_graph(self, graph: NeighborGraph) -> None:
-        name = type(self).__name__
-        if not self.accepts_graph:
-            raise DataTypeError(
-                f"{name}: X is a NeighborGraph, but the rows themselves are needed."
-            )
-        check_fitted_rows(graph, name)
-
-    def _check_distances_accepted(self) -> None:
-        if self._has_distances and not self.accepts_distances:
-            raise ParameterError(
-                f"{type(self).__name__}: metric='precomputed' is not allowed, because the rows "
-                "themselves are needed; give rows and the name of a metric."
-            )
 
     def _is_graph(self, X: Any) -> bool:
         """Whether the distances of some pairs only are known."""
@@ -102,12 +96,8 @@ class NeighborGraphReducer(ByMetric, Reducer):
         return self._nearest_others(X, k, run, self._graph_metric)
 
     def _edges(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix:
-        """The edges of the neighbor graph; a method may choose them in another way."""
-        return self._edges_of(X, int(self.n_neighbors), run)
-
-    def _edges_of(self, X: Any, k: int, run: FitContext) -> scipy.sparse.csr_matrix:
-        """Distances of k neighbors, in both directions: d_ij = d_ji = d(x_i, x_j)."""
-        return symmetrize(self._neighbors(X, k, run))
+        """The edges, in both directions: d_ij = d_ji; a method may choose them in another way."""
+        return symmetrize(self._neighbors(X, int(self.n_neighbors), run))
 
     def _connected_graph(self, X: Any, run: FitContext) -> ConnectedGraph:
         """The neighbor graph of X, connected as ``on_disconnected`` says."""

@@ -204,10 +204,6 @@ class DensityTerm:
         """Follow a new order of the points, whose edges are given; their weights are not used."""
         self.edges, self.R, self.per_row = edges, self.R[order], self.per_row[order]
 
-    def correlation(self, r: np.ndarray) -> float:
-        """Corr(R, r), smoothed."""
-        return float(self.R @ (r - r.mean())) / (len(r) * float(np.sqrt(r.var() + SHIFT)))
-
     def add_to(self, gradient: np.ndarray, Y: np.ndarray) -> None:
         """Subtract the force from ``gradient`` (n, d), in place."""
         r = self.radii(Y)

@@ -267,7 +267,7 @@ class KernelPCA(Invertible):
     Attributes
     ----------
     dual_vectors_ : ndarray of shape (n_fitted, n_components)
-        A: each axis as a combination of the images of the fitted rows.
+        Axes as combinations of the images of the fitted rows: V lambda^(-1/2).
     offsets_ : ndarray of shape (n_components,)
         c, which centers the coordinates, in the order of the axes.
     fitted_rows_ : ndarray or sparse matrix of shape (n_fitted, n_features), or None
@@ -281,8 +281,6 @@ class KernelPCA(Invertible):
         coordinates.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of each eigenvalue in the trace of the centered kernel matrix, largest first.
-    dual_vectors_ : ndarray of shape (n_fitted, n_components)
-        Axes as combinations of the images of the fitted rows: V lambda^(-1/2).
     mean_weights_ : ndarray of shape (n_fitted,)
         The mean image as such a combination.
     lowest_eigenvalue_ : float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.graphs.geodesics import shortest_path_blocks, shortest_paths
+from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg import products
 from lowland._engines.linalg.centering import CenteredOperator, double_center
 from lowland._engines.linalg.eigen import BLOCK_WIDTH, LargestPairs, is_small, largest_eigenpairs
@@ -34,31 +35,6 @@ from lowland.methods._bases.graphs import GeodesicEmbedding
 # A row with squared distances d to the rows of B is placed at y = 1/2 (b - d) V L^(-1/2), where b
 # is the mean of D^2 over its rows. A row of B keeps its place (Gower 1968; de Silva & Tenenbaum
 # 2003).
-
-
-# Edges within a radius: what Isomap does to graphs.
-
-
-def edges_within(graph: scipy.sparse.csr_matrix, radius: float) -> scipy.sparse.csr_matrix:
-    """The edges of a graph of distances that are not longer than the radius."""
-    near = graph.data <= radius
-    starts = np.concatenate([[0], np.cumsum(near)])[graph.indptr]
-    return scipy.sparse.csr_matrix((graph.data[near], graph.indices[near], starts), graph.shape)
-
-
-def links_within(
-    blocks: Iterable[tuple[slice, np.ndarray]], radius: float
-) -> scipy.sparse.csr_matrix:
-    """Edges from new rows to the fitted rows within the radius, at least to the nearest.
-
-    ``blocks`` gives the distances of new rows to all fitted rows, some rows at a time.
-    """
-    parts = []
-    for _, D in blocks:
-        near = np.maximum(D.min(axis=1, keepdims=True), radius) >= D
-        starts = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
-        parts.append(scipy.sparse.csr_matrix((D[near], np.nonzero(near)[1], starts), D.shape))
-    return scipy.sparse.vstack(parts, format="csr")
 
 
 # The matrix of squared geodesic distances as a linear operator.
@@ -369,7 +345,13 @@ class Isomap(GeodesicEmbedding):
             self.landmarks_ = np.arange(n)
             axes = from_all_rows(self._graph(), q, run)
         else:
-            self.landmarks_ = self._choose_landmarks(n, run)
+            m = int(self.landmarks)
+            if not q < m <= n:
+                raise ParameterError(
+                    f"Isomap: landmarks={m} must be more than n_components={q} and at most the "
+                    f"{n} rows of the map."
+                )
+            self.landmarks_ = np.sort(run.rng.choice(n, m, replace=False))
             axes = from_landmarks(self._graph(), self.landmarks_, q, run)
         self._keep_axes(axes)
         return axes.scores * self.longest_edge_
@@ -379,18 +361,13 @@ class Isomap(GeodesicEmbedding):
             return super()._edges(X, run)
         radius = float(self.radius)
         if self._is_graph(X):
-            return edges_within(self._edges_of(X, X.shape[1] - 1, run), radius)
+            graph = symmetrize(self._neighbors(X, X.shape[1] - 1, run))
+            near = graph.data <= radius
+            starts = np.concatenate([[0], np.cumsum(near)])[graph.indptr]
+            kept = graph.data[near], graph.indices[near], starts
+            return scipy.sparse.csr_matrix(kept, graph.shape)
         metric = {"metric": self._graph_metric, "metric_params": self.metric_params}
         return radius_graph(X, radius, threads=run.threads, monitor=run.monitor, **metric)
-
-    def _choose_landmarks(self, n: int, run: FitContext) -> np.ndarray:
-        m = int(self.landmarks or 0)
-        if not int(self.n_components) < m <= n:
-            raise ParameterError(
-                f"Isomap: landmarks={m} must be more than n_components={self.n_components} and at "
-                f"most the {n} rows of the map."
-            )
-        return np.sort(run.rng.choice(n, m, replace=False))
 
     def _keep_axes(self, axes: GeodesicAxes) -> None:
         """Set the fitted attributes, in the units of the data."""
@@ -415,7 +392,12 @@ class Isomap(GeodesicEmbedding):
     def _links(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix:
         if self.radius is None:
             return super()._links(X, run)
-        return links_within(self._distances_to_fitted(X, run), float(self.radius))
+        parts = []  # edges to the fitted rows within the radius, at least to the nearest
+        for _, D in self._distances_to_fitted(X, run):
+            near = np.maximum(D.min(axis=1, keepdims=True), float(self.radius)) >= D
+            starts = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
+            parts.append(scipy.sparse.csr_matrix((D[near], np.nonzero(near)[1], starts), D.shape))
+        return scipy.sparse.vstack(parts, format="csr")
 
     def _by_geodesics(self, D: np.ndarray, links: Any, run: FitContext) -> np.ndarray:
         return gower_placement(D * D, self.mean_squares_, self.dual_vectors_, run.threads)

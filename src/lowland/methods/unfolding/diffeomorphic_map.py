@@ -228,11 +228,8 @@ class _Penalized:
         kernels = [_kernel(centers) for centers in energy.flow_of(weights).centers]
         self.inverses = np.linalg.inv(np.array(kernels))
 
-    def journey(self, weights: np.ndarray) -> Journey:
-        return self.energy(weights, self.penalty)
-
     def __call__(self, weights: np.ndarray) -> Evaluation:
-        found = self.journey(weights)
+        found = self.energy(weights, self.penalty)
         # a large penalty must not overflow: only the ratio of the two terms counts
         scale = self.unit / (1 + self.penalty)
         return Evaluation(scale * found.objective, 0.5 * scale * found.gradient)

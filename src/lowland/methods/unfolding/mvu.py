@@ -238,8 +238,8 @@ def maximize_variance(
         Y, steps = pairs.centered(start), 0
         tension = pairs.variance(Y) / max(1, len(pairs.lengths)) or 1.0
         multipliers = np.full(len(pairs.lengths), 2 * tension)
-        forces = STIFFNESS * tension, STRONGEST * tension
-        lagrangian = Lagrangian(pairs, multipliers, *forces, solve)
+        limits = STIFFNESS * tension, STRONGEST * tension
+        lagrangian = Lagrangian(pairs, multipliers, *limits, solve)
         history, converged, stalled = [pairs.variance(Y)], False, 0
         while steps < max_iter and not converged and stalled < STALLED:
             found = majorize(
@@ -266,18 +266,14 @@ def maximize_variance(
             lagrangian = lagrangian.stiffer(learned)
         length = np.maximum(pairs.relative_lengths(Y), 1e-12)
         tensions = lagrangian.multipliers / (2 * length * pairs.scales**2)
-        residual = _imbalance(pairs, Y, tensions)
+        # |L_w Y - H Y| relative to the sums of the absolute pulls at each row: 0 at a maximum
+        D = pairs.differences(Y) * tensions[:, None]
+        forces = pairs.sum_at_ends(D) - pairs.masses[:, None] * pairs.centered(Y)
+        pulls = np.tile(np.sqrt(np.einsum("ij,ij->i", D, D)), 2)
+        ends = np.concatenate([pairs.first, pairs.second])
+        whole = np.linalg.norm(np.bincount(ends, pulls, minlength=pairs.n))
+        residual = float(np.linalg.norm(forces) / (whole or 1.0))
     return Unfolded(Y, tensions, np.array(history), residual, steps, converged)
-
-
-def _imbalance(pairs: KeptPairs, Y: np.ndarray, tensions: np.ndarray) -> float:
-    """|L_w Y - H Y| relative to the sums of the absolute pulls at each row: 0 at a maximum."""
-    D = pairs.differences(Y) * tensions[:, None]
-    forces = pairs.sum_at_ends(D) - pairs.masses[:, None] * pairs.centered(Y)
-    ends = np.concatenate([pairs.first, pairs.second])
-    pulls = np.tile(np.sqrt(np.einsum("ij,ij->i", D, D)), 2)
-    whole = np.linalg.norm(np.bincount(ends, pulls, minlength=pairs.n))
-    return float(np.linalg.norm(forces) / (whole or 1.0))
 
 
 def duality_gap(
@@ -470,7 +466,10 @@ class MVU(GraphEmbedding):
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         n = graph.shape[0]
         q = self._check_axes(n, n)
-        graph = _with_near_copies(graph)
+        # a rod of no length has no direction in which it could pull
+        median = float(np.median(graph.data)) if graph.nnz else 0.0
+        lengths = np.where(graph.data < NEAR_COPY * median, 0.0, graph.data)
+        graph = scipy.sparse.csr_matrix((lengths, graph.indices, graph.indptr), shape=(n, n))
         equal = equal_in_graph(graph) or EqualRows(np.arange(n), np.arange(n))
         graph = without_copies(graph, equal).astype(np.float64)
         self.edge_unit_ = float(np.sqrt(np.mean(np.square(graph.data)))) if graph.nnz else 1.0
@@ -487,7 +486,11 @@ class MVU(GraphEmbedding):
         """The factor of all different rows, from the start of Isomap."""
         if pairs.n == 1:
             return Unfolded(np.zeros((1, 1)), np.empty(0), np.zeros(1), 0.0, 0, True)
-        unit, start = self.edge_unit_, _geodesic_start(graph, self._rank(pairs, q), run)
+        unit, m = self.edge_unit_, pairs.n
+        chosen = np.sort(run.rng.choice(m, min(m, PATHS), replace=False))
+        paths = shortest_paths(graph, chosen, threads=run.threads, monitor=run.monitor)
+        with limit_blas(1):
+            start = landmark_map(paths, chosen, self._rank(pairs, q), run)
         if self.max_iter > 0:
             start = separated(start, run.rng)
         return maximize_variance(
@@ -542,24 +545,6 @@ class MVU(GraphEmbedding):
         lengths = np.where(known, links.distances, 0.0)
         Z = place_by_lateration(self.factor_, links.indices, lengths / self.edge_unit_)
         return _leading(Z, q) * self.edge_unit_
-
-
-def _with_near_copies(graph: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
-    """The graph with length 0 for edges of a thousandth of the median: a rod of no length has no
-    direction in which it could pull.
-    """
-    median = float(np.median(graph.data)) if graph.nnz else 0.0
-    lengths = np.where(graph.data < NEAR_COPY * median, 0.0, graph.data)
-    return scipy.sparse.csr_matrix((lengths, graph.indices, graph.indptr), shape=graph.shape)
-
-
-def _geodesic_start(graph: scipy.sparse.csr_matrix, r: int, run: FitContext) -> np.ndarray:
-    """The map of Isomap with landmarks."""
-    n = graph.shape[0]
-    chosen = np.sort(run.rng.choice(n, min(n, PATHS), replace=False))
-    paths = shortest_paths(graph, chosen, threads=run.threads, monitor=run.monitor)
-    with limit_blas(1):
-        return landmark_map(paths, chosen, r, run)
 
 
 def _principal(Y: np.ndarray, pairs: KeptPairs) -> np.ndarray:
