@@ -18,15 +18,7 @@ from lowland._base.models.checks import above, some_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Estimate
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.local_stress.objective import (
-    AllPairs,
-    Annealed,
-    Law,
-    LocalStress,
-    PointSums,
-    farthest,
-    geometric,
-)
+from lowland._engines.local_stress import objective
 from lowland._engines.local_stress.placement import place_by_law, sums_at
 from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map
@@ -44,7 +36,7 @@ class Problem(NamedTuple):
     ``radii`` are in the unit of the data: a product with the unit could lose the k-th neighbor.
     """
 
-    pairs: AllPairs
+    pairs: objective.AllPairs
     unit: float
     radii: np.ndarray
     equal: EqualRows | None
@@ -111,7 +103,7 @@ class RadialReducer(CurvilinearReducer):
 
     # --- what a method writes -----------------------------------------------------------------
 
-    def _law(self) -> Law:
+    def _law(self) -> objective.Law:
         raise NotImplementedError
 
     def _radii(self, kth: np.ndarray) -> np.ndarray:
@@ -124,7 +116,7 @@ class RadialReducer(CurvilinearReducer):
 
     def _widest(self, Y: np.ndarray, delta: np.ndarray) -> float:
         """The radius that the annealing begins with: about the largest distance of the start."""
-        return farthest(Y)
+        return objective.farthest(Y)
 
     # --- fit ----------------------------------------------------------------------------------
 
@@ -162,9 +154,11 @@ class RadialReducer(CurvilinearReducer):
         delta = in_unit(D, unit)
         kth = kth_smallest(D, int(self.n_neighbors) + 1)  # the first is the row itself
         radii = self._radii(kth)
-        return Problem(AllPairs(delta, run.threads), unit, radii, equal_in_distances(delta))
+        return Problem(
+            objective.AllPairs(delta, run.threads), unit, radii, equal_in_distances(delta)
+        )
 
-    def _descend(self, problem: Problem, start: np.ndarray, run: FitContext) -> Annealed:
+    def _descend(self, problem: Problem, start: np.ndarray, run: FitContext) -> objective.Annealed:
         Y, law = start / problem.unit, self._law()
         final = problem.radii / problem.unit
         if self.max_iter > 0 and problem.pairs.delta.any():
@@ -176,14 +170,16 @@ class RadialReducer(CurvilinearReducer):
         # a step makes creases in which points are caught; where it is smooth, fewer are
         softer = law._replace(kind="sigmoid") if law.kind == "step" else law
 
-        def objective_at(t: float, Y: np.ndarray) -> LocalStress:
+        def objective_at(t: float, Y: np.ndarray) -> objective.LocalStress:
             if t == 1:
-                return LocalStress(problem.pairs, law, final)
-            return LocalStress(problem.pairs, softer, geometric(widest, final, t))
+                return objective.LocalStress(problem.pairs, law, final)
+            return objective.LocalStress(
+                problem.pairs, softer, objective.geometric(widest, final, t)
+            )
 
         return self._annealed(objective_at, Y, problem.unit, 2, run)
 
-    def _keep(self, found: Annealed, problem: Problem, dtype: Any, n: int) -> None:
+    def _keep(self, found: objective.Annealed, problem: Problem, dtype: Any, n: int) -> None:
         """Set the fitted attributes of the landmarks."""
         self.radii_, unit = problem.radii, problem.unit
         Y = self._with_strays(found.Y, problem) if found.n_iter else found.Y
@@ -250,6 +246,6 @@ def kth_smallest(D: np.ndarray, k: int) -> np.ndarray:
     return found
 
 
-def _relative(sums: PointSums, radii: np.ndarray) -> np.ndarray:
+def _relative(sums: objective.PointSums, radii: np.ndarray) -> np.ndarray:
     """The weighted root mean square error of each point's distances, relative to its radius."""
     return np.sqrt(sums.stress / np.where(sums.degrees > 0, sums.degrees, 1.0)) / radii

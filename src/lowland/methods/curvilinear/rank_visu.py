@@ -15,12 +15,7 @@ from lowland._base.memory import require_memory
 from lowland._base.params import param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
-from lowland._engines.neighbors.duplicates import (
-    EqualRows,
-    at_common_place,
-    equal_in_distances,
-    equal_in_graph,
-)
+from lowland._engines.neighbors import duplicates
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import given_neighbors, neighbor_graph_cost
 from lowland._engines.stress import initial_map
@@ -84,7 +79,7 @@ def walk(
     stress: RankStress,
     start: np.ndarray,
     first: np.ndarray,
-    equal: EqualRows | None,
+    equal: duplicates.EqualRows | None,
     *,
     max_iter: int,
     report: Callable[[int, np.ndarray, float], bool],
@@ -104,7 +99,7 @@ def walk(
                 break
             done = step / max_iter
             velocity = MOMENTUM * velocity + RATE * min(1.0, (1 - done) / (1 - GROWING)) * pulls
-            Y, factor = normalized(at_common_place(Y + velocity, equal))
+            Y, factor = normalized(duplicates.at_common_place(Y + velocity, equal))
             velocity *= factor
             stress.reach *= factor**2
             even = EVEN * min(1.0, (1 - done) / (1 - GROWING))
@@ -237,7 +232,11 @@ class RankVisu(CurvilinearReducer):
         n = X.shape[0]
         k, length = self._neighbors_and_ranks(n - 1)
         graph = self._nearest_others(X, min(length + 1, n - 1), run)
-        equal = equal_in_distances(X) if self._has_distances else equal_in_graph(graph)
+        equal = (
+            duplicates.equal_in_distances(X)
+            if self._has_distances
+            else duplicates.equal_in_graph(graph)
+        )
         stress = RankStress(rank_lists(graph, length), k, run.threads)
         start, first = self._starts(X, equal, run)
         del graph
@@ -278,7 +277,7 @@ class RankVisu(CurvilinearReducer):
         return min(k, length), length
 
     def _starts(
-        self, X: Any, equal: EqualRows | None, run: FitContext
+        self, X: Any, equal: duplicates.EqualRows | None, run: FitContext
     ) -> tuple[np.ndarray, np.ndarray]:
         """The start, and the same with points that coincide moved apart, unless rows are equal."""
         n, q = X.shape[0], int(self.n_components)
@@ -287,7 +286,7 @@ class RankVisu(CurvilinearReducer):
         else:
             Y = initial_map.given_numbers(self.init, (n, q), f"the map is {n} rows x {q} columns")
             Y = Y / (np.abs(Y).max() or 1.0)
-        Y = normalized(at_common_place(Y, equal))[0]
+        Y = normalized(duplicates.at_common_place(Y, equal))[0]
         return Y, normalized(self._separated(Y, equal, run))[0]
 
     def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:

@@ -19,14 +19,7 @@ from lowland._base.models.checks import at_least, count
 from lowland._base.params import fitted, param
 from lowland._base.traits import Reading
 from lowland._base.validation import dense_if_small, is_sparse
-from lowland._engines.embedding import initial_layout
-from lowland._engines.embedding.affinity import (
-    check_perplexity,
-    conditional_affinities,
-    default_neighbors,
-    joint_affinities,
-    symmetrize_affinities,
-)
+from lowland._engines.embedding import affinity, initial_layout
 from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.placement import FrozenMap, map_field, place_rows
@@ -248,7 +241,7 @@ class NeighborEmbedding(NeighborMap):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         rows, graph = self._rows_and_graph(X, run)
         n, d = len(graph), int(self.n_components)
-        check_perplexity(self.perplexity, n, graph.n_neighbors)
+        affinity.check_perplexity(self.perplexity, n, graph.n_neighbors)
         if run.shared is not None:
             run.shared.graph = graph
         Y = self._start(rows, graph, run).astype(np.float32)
@@ -284,24 +277,28 @@ class NeighborEmbedding(NeighborMap):
 
     def _neighbors_of(self, rows: Any, run: FitContext) -> NeighborGraph:
         n = rows.shape[0]
-        k = default_neighbors(self.perplexity, n)
+        k = affinity.default_neighbors(self.perplexity, n)
         if self.all_pairs:
             k = n - 1
         if self.n_neighbors is not None:
             k = min(self.n_neighbors, n - 1)
-            check_perplexity(self.perplexity, n, k)
+            affinity.check_perplexity(self.perplexity, n, k)
         return self._nearest_rows(rows, k, run)
 
     def _divergence(self, graph: NeighborGraph, n: int, d: int, run: FitContext) -> Divergence:
         if not self.by_rows:
-            P = joint_affinities(graph, self.perplexity, threads=run.threads, dtype=np.float32)
+            P = affinity.joint_affinities(
+                graph, self.perplexity, threads=run.threads, dtype=np.float32
+            )
             entropy = entropy_of(P.weights)
         else:
-            p, _ = conditional_affinities(
+            p, _ = affinity.conditional_affinities(
                 graph, self.perplexity, threads=run.threads, dtype=np.float32
             )
             starts = np.arange(n + 1, dtype=np.int64) * graph.n_neighbors
-            P = symmetrize_affinities(starts, graph.indices.ravel(), p.ravel(), run.threads)
+            P = affinity.symmetrize_affinities(
+                starts, graph.indices.ravel(), p.ravel(), run.threads
+            )
             entropy = entropy_of(p)
         repulsion = self._repulsion(n, d, run)
         return Divergence(P, self._dof(), repulsion, entropy, run.threads, by_rows=self.by_rows)
@@ -314,7 +311,7 @@ class NeighborEmbedding(NeighborMap):
         if self.init == "random":
             return initial_layout.random_layout(n, d, run)
         if self.init == "spectral" or rows is None:
-            P = joint_affinities(graph, self.perplexity, threads=run.threads)
+            P = affinity.joint_affinities(graph, self.perplexity, threads=run.threads)
             return initial_layout.spectral_layout(P.to_csr(), d, run)
         return initial_layout.principal_layout(rows, d, run)
 
@@ -324,7 +321,7 @@ class NeighborEmbedding(NeighborMap):
         several = isinstance(self.perplexity, Sequence | np.ndarray)
         wanted = list(self.perplexity) if several else [self.perplexity]  # type: ignore[arg-type]
         wanted = [min(float(value), float(near.n_neighbors)) for value in wanted]
-        p, _ = conditional_affinities(near, wanted, threads=run.threads)
+        p, _ = affinity.conditional_affinities(near, wanted, threads=run.threads)
         mean = None if self.by_rows else self.mean_potential_
         frozen = FrozenMap(self.embedding_, self._dof(), mean)
         Y, dof = frozen.Y, frozen.dof

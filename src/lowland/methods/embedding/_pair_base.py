@@ -25,20 +25,9 @@ from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
 from lowland._base.traits import Estimate, Reading
 from lowland._base.validation import dense_if_small, is_sparse
+from lowland._engines.distances import metrics
 from lowland._engines.distances.distance_rows import rows_of
-from lowland._engines.distances.metrics import (
-    canonical,
-    from_products,
-    has_directions,
-    pair_distances,
-)
-from lowland._engines.embedding import initial_layout
-from lowland._engines.embedding.particle_mesh import (
-    ParticleMesh,
-    RadialKernel,
-    grid_nodes,
-    similarity,
-)
+from lowland._engines.embedding import initial_layout, particle_mesh
 from lowland._engines.embedding.placement import MapField
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
@@ -127,7 +116,7 @@ def mid_near_pairs(
     pairs = np.empty((n, count), np.int32)
     if count == 0:
         return pairs
-    distances_of = _measure(X, canonical(metric), params, run.threads)
+    distances_of = _measure(X, metrics.canonical(metric), params, run.threads)
     with run.monitor.phase("mid-near pairs", total=n) as phase:
         for rows in row_blocks(n, rows_within(24 * size * count + 8 * X.shape[1])):
             m = rows.stop - rows.start
@@ -152,7 +141,7 @@ def _measure(X: Any, metric: Any, params: dict[str, Any] | None, threads: int) -
         )
     if is_sparse(X):
         return _sparse_measure(X, metric)
-    if from_products(metric):
+    if metrics.from_products(metric):
         points, _ = rows_of(X, metric, "X")
 
         def squares(rows: slice, ids: np.ndarray) -> np.ndarray:
@@ -164,7 +153,7 @@ def _measure(X: Any, metric: Any, params: dict[str, Any] | None, threads: int) -
 
     def distances(rows: slice, ids: np.ndarray) -> np.ndarray:
         pairs = zip(range(rows.start, rows.stop), ids, strict=True)
-        return np.stack([pair_distances(X[[i]], X[j], metric, params)[0] for i, j in pairs])
+        return np.stack([metrics.pair_distances(X[[i]], X[j], metric, params)[0] for i, j in pairs])
 
     return distances
 
@@ -173,7 +162,7 @@ def _sparse_measure(X: Any, metric: Any) -> Any:
     """Squared distances of sparse rows from their products; of directions with cosine."""
     X = X.tocsr().astype(np.float64)
     norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    directions = has_directions(metric)
+    directions = metrics.has_directions(metric)
 
     def squares(rows: slice, ids: np.ndarray) -> np.ndarray:
         m, count = ids.shape
@@ -349,14 +338,16 @@ def _field(Y: np.ndarray, reach: float, threads: int) -> MapField:
     U = np.ascontiguousarray(np.asarray(Y, np.float64) / math.sqrt(2), np.float32)
     kernel = _repulsion(reach)
     large = len(U) >= GRID_POINTS and U.shape[1] <= 3
-    if not large or grid_nodes(U, kernel, MARGIN) > GRID_LIMIT:
+    if not large or particle_mesh.grid_nodes(U, kernel, MARGIN) > GRID_LIMIT:
         return MapField(U, None)
-    return MapField(U, ParticleMesh(kernel, threads).field(U, margin=MARGIN).without_charge())
+    return MapField(
+        U, particle_mesh.ParticleMesh(kernel, threads).field(U, margin=MARGIN).without_charge()
+    )
 
 
-def _repulsion(reach: float) -> RadialKernel:
+def _repulsion(reach: float) -> particle_mesh.RadialKernel:
     """2 R as a function of u^2."""
-    whole = similarity(1.0)
+    whole = particle_mesh.similarity(1.0)
     if reach == 0:
         return whole
     most = reach**2 / 2
@@ -366,7 +357,7 @@ def _repulsion(reach: float) -> RadialKernel:
         tangent = edge * (2 - edge * (1 + squares))
         return np.where(squares < most, whole.values(squares) - tangent, 0.0)
 
-    return RadialKernel(values, whole.pitch)
+    return particle_mesh.RadialKernel(values, whole.pitch)
 
 
 START = 0.01  # standard deviation of the start along the widest axis
@@ -578,7 +569,7 @@ class PairEmbedding(NeighborMap):
     def _searched(self, rows: Any, run: FitContext) -> Any:
         """The rows that are searched for pairs: themselves, or their principal components."""
         self.search_mean_ = self.search_axes_ = None
-        known = "" if callable(self.metric) else canonical(self.metric)
+        known = "" if callable(self.metric) else metrics.canonical(self.metric)
         euclidean = known in ("euclidean", "sqeuclidean")
         if not (self.apply_pca and euclidean and rows.shape[1] > WIDE):
             return rows

@@ -15,16 +15,9 @@ from lowland._base.models.checks import Interval
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import is_sparse
+from lowland._engines.embedding import placement
 from lowland._engines.embedding.descent import descend
 from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
-from lowland._engines.embedding.placement import (
-    GRID_LIMIT,
-    MARGIN,
-    Height,
-    MapField,
-    settled,
-    settled_on_grid,
-)
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
@@ -319,21 +312,21 @@ class UMAP(NeighborMap, Invertible):
         Y, grid = run.prepared("field", source, curve, lambda: umap_field(*source, law, threads))
         total = 2 * len(Y) / self._rate()
         if grid is not None:
-            return settled_on_grid(Y, grid, near.indices, p, 0.0, total, threads, *curve)
+            return placement.settled_on_grid(Y, grid, near.indices, p, 0.0, total, threads, *curve)
         ids = np.ascontiguousarray(np.maximum(near.indices, 0), np.int32)
         p = np.ascontiguousarray(p, np.float32)
 
-        def height(Z: np.ndarray, rows: np.ndarray) -> Height:
+        def height(Z: np.ndarray, rows: np.ndarray) -> placement.Height:
             starts = np.arange(len(rows) + 1, dtype=np.int64) * k
             ends, weights = ids[rows].ravel(), p[rows].ravel()
             pull, push = np.empty_like(Z), np.empty_like(Z)
             sums, potential = np.empty((len(rows), 2)), np.empty(len(rows))
             _native.attract(starts, ends, weights, Z, Y, 0.0, pull, sums, threads, *curve)
             law.repel(Z, Y, push, threads, potential, same=False)
-            return Height(sums[:, 0] + potential / total, pull - push / total, sums[:, 1])
+            return placement.Height(sums[:, 0] + potential / total, pull - push / total, sums[:, 1])
 
         start = np.einsum("ik,ikd->id", p, Y[ids].astype(np.float64))
-        return settled(np.ascontiguousarray(start, np.float32), height)
+        return placement.settled(np.ascontiguousarray(start, np.float32), height)
 
     def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         X = self.fitted_rows_
@@ -360,14 +353,14 @@ class UMAP(NeighborMap, Invertible):
         return found.astype(Y.dtype, copy=False)
 
 
-def umap_field(Y: np.ndarray, law: umap.UmapLaw, threads: int) -> MapField:
+def umap_field(Y: np.ndarray, law: umap.UmapLaw, threads: int) -> placement.MapField:
     """What new rows need to know of a map."""
     with np.errstate(over="ignore"):
         Y = np.ascontiguousarray(Y, np.float32)
     if not np.isfinite(Y).all():
         raise DataError("the map of the model has coordinates beyond float32; fit the model again.")
     kernel = law.radial()
-    if Y.shape[1] > 3 or grid_nodes(Y, kernel, MARGIN) > GRID_LIMIT:
-        return MapField(Y, None)
+    if Y.shape[1] > 3 or grid_nodes(Y, kernel, placement.MARGIN) > placement.GRID_LIMIT:
+        return placement.MapField(Y, None)
     mesh = ParticleMesh(kernel, threads, "take fewer dimensions")
-    return MapField(Y, mesh.field(Y, margin=MARGIN).without_charge())
+    return placement.MapField(Y, mesh.field(Y, margin=placement.MARGIN).without_charge())

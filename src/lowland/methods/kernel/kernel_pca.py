@@ -23,22 +23,8 @@ from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import check_size, dense_if_small, is_sparse, is_usual, largest_value
-from lowland._engines.kernels.kernel_operators import (
-    KERNELS,
-    Kernel,
-    KernelMatrix,
-    checked_values,
-    kernel_matrix,
-    kernel_matrix_cost,
-    kernel_product_cost,
-    panel_blocks,
-)
-from lowland._engines.kernels.kernel_values import (
-    BY_COLUMNS,
-    kernel_scale,
-    median_distance,
-    sample_distances,
-)
+from lowland._engines.kernels import kernel_operators as kernels
+from lowland._engines.kernels import kernel_values
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import largest_pairs_cost, operator_pairs_cost
 from lowland.methods.kernel import _axes
@@ -51,7 +37,7 @@ NONE, ALL = 1e-14, 745.0
 LARGEST = 1e150  # value of a kernel: its square is a number
 
 
-def check_scale(X: Any, kernel: Kernel, owner: str, greatest: float | None = None) -> None:
+def check_scale(X: Any, kernel: kernels.Kernel, owner: str, greatest: float | None = None) -> None:
     """Refuse rows of extreme values whose kernel values are all equal or overflow.
 
     X may be a sample of the rows; then ``greatest`` is the largest absolute value of all.
@@ -84,10 +70,10 @@ def check_scale(X: Any, kernel: Kernel, owner: str, greatest: float | None = Non
     )
 
 
-def _arguments(X: Any, kernel: Kernel) -> tuple[float, float]:
+def _arguments(X: Any, kernel: kernels.Kernel) -> tuple[float, float]:
     """The exponent, such as gamma |x - y|^2, of the nearest and the farthest pair of a sample."""
     squared = kernel.name == "rbf"
-    distances = sample_distances(X, "euclidean" if squared else "cityblock")
+    distances = kernel_values.sample_distances(X, "euclidean" if squared else "cityblock")
     distances = distances[distances > 0]
     if not len(distances):  # all rows are equal, at any scale
         return 1.0, 1.0
@@ -121,7 +107,9 @@ class Axes(NamedTuple):
     mean_weights: np.ndarray
 
 
-def preimages(Y: np.ndarray, axes: Axes, kernel: Kernel, ridge: float, threads: int) -> np.ndarray:
+def preimages(
+    Y: np.ndarray, axes: Axes, kernel: kernels.Kernel, ridge: float, threads: int
+) -> np.ndarray:
     """Rows for the points Y of the map; ``ridge`` is for kernels other than rbf and linear."""
     if kernel.name == "linear":
         return by_least_squares(Y, axes.places, axes.rows, threads)
@@ -130,7 +118,7 @@ def preimages(Y: np.ndarray, axes: Axes, kernel: Kernel, ridge: float, threads: 
     return by_ridge(Y, axes.places, axes.rows, ridge, threads)
 
 
-def by_fixed_point(Y: np.ndarray, axes: Axes, kernel: Kernel, threads: int) -> np.ndarray:
+def by_fixed_point(Y: np.ndarray, axes: Axes, kernel: kernels.Kernel, threads: int) -> np.ndarray:
     """Rows z that minimize |phi(z) - P|^2 for the points P = sum_j g_j phi(x_j) of the map.
 
     g = b + A y. Up to constants this maximizes sum_j g_j k(z, x_j), starting from the kept row that
@@ -138,9 +126,9 @@ def by_fixed_point(Y: np.ndarray, axes: Axes, kernel: Kernel, threads: int) -> n
     positive. A step that would lower it is not taken and ends the iteration of that row.
     """
     X = np.empty((len(Y), axes.rows.shape[1]))
-    matrix = kernel_matrix(axes.rows, kernel, threads)
+    matrix = kernels.kernel_matrix(axes.rows, kernel, threads)
     zero = np.zeros(Y.shape[1])
-    for block in panel_blocks(len(Y), matrix.n):
+    for block in kernels.panel_blocks(len(Y), matrix.n):
         start = axes.rows[nearest_rows(Y[block], axes.places)]
         weights = products.times(Y[block], zero, axes.duals.T, threads) + axes.mean_weights
         start = start.toarray() if is_sparse(start) else start
@@ -149,7 +137,7 @@ def by_fixed_point(Y: np.ndarray, axes: Axes, kernel: Kernel, threads: int) -> n
 
 
 def _climb(
-    start: np.ndarray, weights: np.ndarray, rows: Any, matrix: KernelMatrix, threads: int
+    start: np.ndarray, weights: np.ndarray, rows: Any, matrix: kernels.KernelMatrix, threads: int
 ) -> np.ndarray:
     """Iterate z = sum_j g_j k(z, x_j) x_j / sum_j g_j k(z, x_j) for each row g of the weights."""
     zero = np.zeros(matrix.n)
@@ -175,7 +163,7 @@ def _climb(
 def nearest_rows(Y: np.ndarray, places: np.ndarray) -> np.ndarray:
     """The index of the nearest of ``places`` for each point of the map."""
     nearest = np.empty(len(Y), dtype=np.int64)
-    for block in panel_blocks(len(Y), len(places)):
+    for block in kernels.panel_blocks(len(Y), len(places)):
         nearest[block] = cdist(Y[block], places).argmin(axis=1)
     return nearest
 
@@ -188,8 +176,8 @@ def by_ridge(
     centers = np.ascontiguousarray(places[some])
     targets = rows[some].toarray() if is_sparse(rows) else np.asarray(rows[some], np.float64)
     mean = targets.mean(axis=0)
-    kernel = Kernel("rbf", 0.5 / median_distance(centers, "euclidean") ** 2)
-    matrix = kernel_matrix(centers, kernel, threads)
+    kernel = kernels.Kernel("rbf", 0.5 / kernel_values.median_distance(centers, "euclidean") ** 2)
+    matrix = kernels.kernel_matrix(centers, kernel, threads)
     K = matrix.matrix()
     K[np.diag_indices_from(K)] += ridge
     if not (np.isfinite(K).all() and np.isfinite(targets - mean).all()):
@@ -312,8 +300,10 @@ class KernelPCA(Invertible):
     """
 
     n_components: int | None = param(Integer(1) | Null(), default=2, kw_only=False)
-    kernel: Any = param(OneOf(*KERNELS) | Function(), default="rbf")
-    gamma: float | str | None = param(Null() | OneOf("median", BY_COLUMNS) | Real(0), default=None)
+    kernel: Any = param(OneOf(*kernels.KERNELS) | Function(), default="rbf")
+    gamma: float | str | None = param(
+        Null() | OneOf("median", kernel_values.BY_COLUMNS) | Real(0), default=None
+    )
     coef0: float = param(Real(), default=1.0)
     degree: int = param(Integer(1, MOST_DEGREE), default=3)
     solver: str = param(OneOf("auto", "dense", "krylov", "nystroem"), default="auto")
@@ -359,10 +349,10 @@ class KernelPCA(Invertible):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: a dense eigenproblem, or ten products with K."""
         if n <= DENSE_ROWS:
-            work = kernel_matrix_cost(n, p) + largest_pairs_cost(n, 2).holding(8 * n * n)
+            work = kernels.kernel_matrix_cost(n, p) + largest_pairs_cost(n, 2).holding(8 * n * n)
         else:
             solver = operator_pairs_cost(n, 2, Estimate(0, 0))
-            work = kernel_product_cost(n, p, 10) + solver.holding(8 * n * p)
+            work = kernels.kernel_product_cost(n, p, 10) + solver.holding(8 * n * p)
         return (Estimate(0.05, 0) + work).holding(8 * n * p)
 
     @property
@@ -370,17 +360,17 @@ class KernelPCA(Invertible):
         """Whether X holds kernel values."""
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _kernel(self) -> Kernel:
-        return Kernel(self.kernel, self.gamma_, float(self.coef0), int(self.degree))
+    def _kernel(self) -> kernels.Kernel:
+        return kernels.Kernel(self.kernel, self.gamma_, float(self.coef0), int(self.degree))
 
     def _prepared(self, X: Any) -> Any:
         """X as the engines take it; also sets ``gamma_`` and checks it against the scale of X."""
         if self._has_kernel_values:
             values = X.toarray() if is_sparse(X) else X
-            rows = checked_values(values, owner=type(self).__name__)
+            rows = kernels.checked_values(values, owner=type(self).__name__)
         else:
             rows = dense_if_small(X)
-        self.gamma_ = kernel_scale(rows, self.kernel, self.gamma, type(self).__name__)
+        self.gamma_ = kernel_values.kernel_scale(rows, self.kernel, self.gamma, type(self).__name__)
         check_scale(rows, self._kernel(), type(self).__name__)
         return rows
 
@@ -439,13 +429,15 @@ class KernelPCA(Invertible):
         read = _axes.read_rows(rows, m, run)
         by_size = self.gamma is None and self.kernel in ("poly", "sigmoid")
         size = _axes.mean_square_of(rows, run) if by_size else None
-        self.gamma_ = kernel_scale(read.sample, self.kernel, self.gamma, "KernelPCA", size)
+        self.gamma_ = kernel_values.kernel_scale(
+            read.sample, self.kernel, self.gamma, "KernelPCA", size
+        )
         kernel = self._kernel()
         of_block = partial(_axes.block_sums, read.landmarks, kernel, self.n_jobs)
         sums = rows.total(of_block, _axes.merged_sums, run.monitor, "landmarks")
         check_size(sums.greatest)
         check_scale(read.sample, kernel, "KernelPCA", sums.greatest)
-        K = kernel_matrix(read.landmarks, kernel, run.threads)
+        K = kernels.kernel_matrix(read.landmarks, kernel, run.threads)
         found = _axes.axes_of_landmarks(K, sums, read.numbers, min(q, m), run)
         self._keep(found._replace(kept=None), read.landmarks, rows.dtype)  # all that were read
 
@@ -487,7 +479,7 @@ class KernelPCA(Invertible):
         points = self.fitted_rows_
         if points is None:  # the kernel values among fitted rows are not needed for new rows
             points = np.empty((0, len(self.dual_vectors_)))
-        matrix = kernel_matrix(points, self._kernel(), run.threads)
+        matrix = kernels.kernel_matrix(points, self._kernel(), run.threads)
         return matrix.rows_times(X, self.dual_vectors_) - self.offsets_
 
     def save(self, path: str | Path) -> None:

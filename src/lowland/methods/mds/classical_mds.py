@@ -25,15 +25,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import by_covariance, principal_axes_cost
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.linalg.streamed_moments import survey
-from lowland._engines.stress.classical_scaling import (
-    Scaling,
-    additive_constant,
-    gower_duals,
-    gower_placement,
-    of_axes,
-    of_distances,
-    of_rows,
-)
+from lowland._engines.stress import classical_scaling
 from lowland._engines.stress.objective import chosen_partners, relative_stress
 from lowland.methods._bases.distances import DistanceReducer
 
@@ -161,10 +153,10 @@ class ClassicalMDS(DistanceReducer):
                 task=f"the additive constant of {n} rows",
                 alternative="set additive_constant=False",
             )
-            constant = additive_constant(D)
+            constant = classical_scaling.additive_constant(D)
             D = D + constant * (1 - np.eye(n))
         everything = self.spectrum == "all" or (self.spectrum == "auto" and n <= SPECTRUM_ROWS)
-        found = of_distances(D, q, all_values=everything, **_shared(run))
+        found = classical_scaling.of_distances(D, q, all_values=everything, **_shared(run))
         partners = chosen_partners(n)
         stress = relative_stress(found.Y, partners, lambda rows: D[rows][:, partners], run.threads)
         return self._keep(found, X, constant, stress)
@@ -179,7 +171,9 @@ class ClassicalMDS(DistanceReducer):
             alternative="use LandmarkMDS",
         )
         everything = self.spectrum == "all"
-        found = of_rows(X, int(self.n_components), all_values=everything, **_shared(run))
+        found = classical_scaling.of_rows(
+            X, int(self.n_components), all_values=everything, **_shared(run)
+        )
         partners = chosen_partners(X.shape[0])
         cross = CrossDistances(X[partners], "euclidean", None, run.threads)
 
@@ -203,14 +197,18 @@ class ClassicalMDS(DistanceReducer):
         assert found.moments is not None
         k = min(n, p) if self.spectrum == "all" else min(q, n, p)
         principal = by_covariance(found.moments, k, scaled=False)
-        scaling = of_axes(principal, q, min(n, p) if self.spectrum == "all" else q)
+        scaling = classical_scaling.of_axes(
+            principal, q, min(n, p) if self.spectrum == "all" else q
+        )
         assert scaling.axes is not None
         of_block = partial(farthest, scaling.axes, scaling.mean, self.n_jobs)
         signs = np.where(rows.total(of_block, farther, run.monitor, "map") < 0, -1.0, 1.0)
         self._keep_solution(scaling._replace(axes=scaling.axes * signs[:, None]), 0.0)
         self.embedding_ = self.stress_per_point_ = self.fitted_rows_ = None
 
-    def _keep(self, found: Scaling, X: Any, constant: float, stress: np.ndarray) -> np.ndarray:
+    def _keep(
+        self, found: classical_scaling.Scaling, X: Any, constant: float, stress: np.ndarray
+    ) -> np.ndarray:
         """Set the fitted attributes; returns the map."""
         Y = self.embedding_ = found.Y.astype(X.dtype)
         self.stress_per_point_ = stress
@@ -219,7 +217,7 @@ class ClassicalMDS(DistanceReducer):
         self.fitted_rows_ = X.copy() if compares else None
         return Y.copy()
 
-    def _keep_solution(self, found: Scaling, constant: float) -> None:
+    def _keep_solution(self, found: classical_scaling.Scaling, constant: float) -> None:
         """Set the fitted attributes that have no entry for each row."""
         self.eigenvalues_, self.additive_constant_ = found.eigenvalues, constant
         self.goodness_of_fit_ = None
@@ -253,8 +251,8 @@ class ClassicalMDS(DistanceReducer):
         assert self.embedding_ is not None
         Y = self.embedding_.astype(np.float64)
         squares = (D + self.additive_constant_) ** 2
-        duals = gower_duals(Y, self.eigenvalues_)
-        Z = gower_placement(squares, self.mean_squares_, duals, run.threads)
+        duals = classical_scaling.gower_duals(Y, self.eigenvalues_)
+        Z = classical_scaling.gower_placement(squares, self.mean_squares_, duals, run.threads)
         if self.additive_constant_:  # the constant is not added to the distance to itself
             is_fitted = D.min(axis=1) == 0
             Z[is_fitted] = Y[D[is_fitted].argmin(axis=1)]

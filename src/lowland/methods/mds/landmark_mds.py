@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lowland._base import validation
 from lowland._base.constraints import Integer, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError, shown
@@ -17,23 +18,9 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import needs_memory, rows_at
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Card, Estimate
-from lowland._base.validation import (
-    DENSE_NUMBERS,
-    check_size,
-    dense_if_small,
-    in_ranges,
-    largest_value,
-    needs_ranges,
-    ranges_between,
-)
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.products import BLOCK_BYTES, times_cost
-from lowland._engines.stress.classical_scaling import (
-    classical_scaling_cost,
-    gower_duals,
-    gower_placement,
-    of_distances,
-)
+from lowland._engines.stress import classical_scaling
 from lowland._engines.stress.objective import relative_stress
 from lowland.methods._bases.distances import DistanceReducer
 
@@ -136,7 +123,7 @@ class LandmarkMDS(DistanceReducer):
         """See :meth:`Reducer.estimate`."""
         m = min(n, DEFAULT_LANDMARKS)
         distances = Estimate(n * m * (2e-9 + 5e-10 * p), min(8 * n * m, BLOCK_BYTES))
-        scaling = classical_scaling_cost(m, 2) + times_cost(n, m, 2)
+        scaling = classical_scaling.classical_scaling_cost(m, 2) + times_cost(n, m, 2)
         return (Estimate(0.02, 0) + distances + scaling).holding(8 * n * p)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
@@ -147,7 +134,9 @@ class LandmarkMDS(DistanceReducer):
         with run.monitor.phase("distances of landmarks", total=m) as phase:
             among = self._to_landmarks(X[self.landmarks_], run, phase)
         q = int(self.n_components)
-        found = of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
+        found = classical_scaling.of_distances(
+            among, q, threads=run.threads, rng=run.rng, monitor=run.monitor
+        )
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
         self.mean_squares_ = found.mean_squares
         Y = self._triangulated(X, run)
@@ -170,12 +159,12 @@ class LandmarkMDS(DistanceReducer):
         self._require_memory(m, p, m)
         landmarks = self._choose(rows, m, run)
         X = rows_at(rows, landmarks, run.monitor)
-        X = dense_if_small(X) if n * p <= DENSE_NUMBERS else X
-        if needs_ranges(X, self.metric):
+        X = validation.dense_if_small(X) if n * p <= validation.DENSE_NUMBERS else X
+        if validation.needs_ranges(X, self.metric):
             ends = rows.total(column_ends, wider, run.monitor, "ranges")
-            self.column_ranges_ = ranges_between(*ends)
-            X = in_ranges(X, self.column_ranges_)
-        check_size(largest_value(X))
+            self.column_ranges_ = validation.ranges_between(*ends)
+            X = validation.in_ranges(X, self.column_ranges_)
+        validation.check_size(validation.largest_value(X))
         self._fitted_map(X, None, run)  # all of these rows are landmarks
         self.landmarks_ = landmarks
         self.embedding_ = self.stress_per_point_ = None
@@ -232,12 +221,14 @@ class LandmarkMDS(DistanceReducer):
 
     def _triangulated(self, X: Any, run: FitContext) -> np.ndarray:
         """Distance-based triangulation, equation (2) of the paper."""
-        duals = gower_duals(self.landmark_map_, self.eigenvalues_)
+        duals = classical_scaling.gower_duals(self.landmark_map_, self.eigenvalues_)
         Z = np.empty((X.shape[0], duals.shape[1]))
         with run.monitor.phase("triangulation", total=X.shape[0]) as phase:
             for rows, t in self._distances_to_fitted(X, run):
                 squares = np.ascontiguousarray(t) ** 2
-                Z[rows] = gower_placement(squares, self.mean_squares_, duals, run.threads)
+                Z[rows] = classical_scaling.gower_placement(
+                    squares, self.mean_squares_, duals, run.threads
+                )
                 phase.advance(len(t))
         return Z
 

@@ -20,13 +20,8 @@ from lowland._base.models.checks import some_of
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
+from lowland._engines.graphs import geodesics
 from lowland._engines.graphs.components import connect
-from lowland._engines.graphs.geodesics import (
-    geodesics_of_new_rows,
-    shortest_paths,
-    shortest_paths_cost,
-    without_copies,
-)
 from lowland._engines.graphs.multigrid import graph_multigrid
 from lowland._engines.graphs.weights import row_numbers
 from lowland._engines.linalg.products import mirror, row_blocks
@@ -219,7 +214,7 @@ class Surface(NamedTuple):
         """delta(i, dM) of all rows, by a search that begins at all boundary rows."""
         n, b = self.graph.shape[0], self.boundary
         link = scipy.sparse.csr_matrix((np.zeros(b.size), b, [0, b.size]), shape=(1, n))
-        return geodesics_of_new_rows(self.graph, link, 1.0, np.arange(n), run)[0]
+        return geodesics.geodesics_of_new_rows(self.graph, link, 1.0, np.arange(n), run)[0]
 
     def of_rows(self, D: np.ndarray, rows: np.ndarray, run: FitContext) -> np.ndarray:
         """Which distances D (len(rows), n) from some rows to all rows are consistent."""
@@ -255,7 +250,7 @@ class Surface(NamedTuple):
     ) -> np.ndarray:
         inside = without_passage(self.graph, self.boundary)
         # the same sums in the same order: equal to the last bit if a path stays inside
-        return np.asarray(geodesics_of_new_rows(inside, links, unit, rows, run) <= D)
+        return np.asarray(geodesics.geodesics_of_new_rows(inside, links, unit, rows, run) <= D)
 
     def _by_distance(self, D: np.ndarray, reach: np.ndarray, others: np.ndarray) -> np.ndarray:
         least = 1 - MARGIN[np.dtype(self.graph.dtype)]
@@ -453,7 +448,7 @@ class TCIE(GeodesicEmbedding):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`."""
         m, size = (n if n <= ALL_ROWS else LANDMARKS), (8 if n <= DOUBLE_ROWS else 4)
-        paths = shortest_paths_cost(m, n, 10, size) + Estimate(3e-5 * n, 0)
+        paths = geodesics.shortest_paths_cost(m, n, 10, size) + Estimate(3e-5 * n, 0)
         stress = classical_scaling_cost(m, 2) + majorization_cost(m, 2, 100, n_pairs=m * m // 20)
         place = Estimate((n - m) * m * 1.5e-7, 3e7 if n > m else 0)
         held = neighbor_graph_cost(n, p, 10) + paths + stress.holding(size * m * (n + 3 * m))
@@ -466,7 +461,7 @@ class TCIE(GeodesicEmbedding):
         q = self._check_axes(n, n)
         self._keep_edges(graph)
         equal = equal_in_graph(self._graph())
-        distinct = without_copies(self._graph(), equal)
+        distinct = geodesics.without_copies(self._graph(), equal)
         self.boundary_ = self._boundary(distinct, equal, n, run)
         self.landmarks_ = chosen = self._choose_landmarks(n, equal, run)
         require_memory(
@@ -475,7 +470,9 @@ class TCIE(GeodesicEmbedding):
             alternative="set landmarks to fewer rows",
         )
         shared: dict[str, Any] = {"threads": run.threads, "monitor": run.monitor}
-        D = shortest_paths(self._graph(), chosen, dtype=self.edge_lengths_.dtype, **shared)
+        D = geodesics.shortest_paths(
+            self._graph(), chosen, dtype=self.edge_lengths_.dtype, **shared
+        )
         keep = self._surface().of_rows(D, chosen, run)
         among, kept = D, keep
         if len(chosen) < n:  # in C order, other than by D[:, chosen]
