@@ -32,7 +32,7 @@ from lowland._engines.neighbors.graph import (
     no_fitted_rows,
 )
 from lowland._engines.neighbors.search import given_neighbors, stored_graph
-from lowland.methods._bases.distances import ByMetric
+from lowland.methods._bases.by_metric import ByMetric
 
 
 class NeighborGraphReducer(ByMetric, Reducer):

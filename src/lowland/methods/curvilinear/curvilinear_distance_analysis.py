@@ -22,7 +22,7 @@ from lowland._engines.local_stress.objective import RADIAL, Law
 from lowland._engines.neighbors.search import given_neighbors, neighbor_graph_cost
 from lowland.methods._bases.distances import FLOAT64_ROWS, random_landmarks
 from lowland.methods._bases.graphs import KeptEdges
-from lowland.methods.curvilinear._radial import ALL_ROWS, LANDMARKS, RadialReducer
+from lowland.methods.curvilinear._base import ALL_ROWS, LANDMARKS, RadialReducer
 
 NEW_ROWS = 512  # new rows that are placed at a time
 

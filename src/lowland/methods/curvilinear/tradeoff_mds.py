@@ -8,7 +8,7 @@ from lowland._base.constraints import Real
 from lowland._base.params import param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.local_stress.objective import Law
-from lowland.methods.curvilinear._radial import RadialReducer
+from lowland.methods.curvilinear._base import RadialReducer
 
 SMALLEST = 1e-3  # radii are at least this share of their mean, where rows have many copies
 

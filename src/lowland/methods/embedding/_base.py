@@ -28,7 +28,7 @@ from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows, no_fitted_rows
 from lowland._engines.neighbors.search import given_neighbors, stored_graph
-from lowland.methods._bases.distances import ByMetric
+from lowland.methods._bases.by_metric import ByMetric
 
 NEIGHBOR_BYTES = 64  # of one neighbor of a new row: candidates, distance, affinity
 PLACED_BYTES = 1 << 28  # of the new rows that are placed at a time

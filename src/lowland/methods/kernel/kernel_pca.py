@@ -107,17 +107,6 @@ class Axes(NamedTuple):
     mean_weights: np.ndarray
 
 
-def preimages(
-    Y: np.ndarray, axes: Axes, kernel: kernels.Kernel, ridge: float, threads: int
-) -> np.ndarray:
-    """Rows for the points Y of the map; ``ridge`` is for kernels other than rbf and linear."""
-    if kernel.name == "linear":
-        return by_least_squares(Y, axes.places, axes.rows, threads)
-    if kernel.name == "rbf":
-        return by_fixed_point(Y, axes, kernel, threads)
-    return by_ridge(Y, axes.places, axes.rows, ridge, threads)
-
-
 def by_fixed_point(Y: np.ndarray, axes: Axes, kernel: kernels.Kernel, threads: int) -> np.ndarray:
     """Rows z that minimize |phi(z) - P|^2 for the points P = sum_j g_j phi(x_j) of the map.
 
@@ -511,8 +500,13 @@ class KernelPCA(Invertible):
         # without landmarks the coordinates of the fitted rows are V lambda^(1/2) = A lambda
         exact = self.residual_ is not None
         places = A * self.eigenvalues_ if exact else self._place(rows, run)
-        axes = Axes(rows, places, A, self.mean_weights_)
-        X = preimages(Y.astype(np.float64), axes, self._kernel(), self.alpha, run.threads)
+        points, kernel, threads = Y.astype(np.float64), self._kernel(), run.threads
+        if kernel.name == "linear":
+            X = by_least_squares(points, places, rows, threads)
+        elif kernel.name == "rbf":
+            X = by_fixed_point(points, Axes(rows, places, A, self.mean_weights_), kernel, threads)
+        else:
+            X = by_ridge(points, places, rows, self.alpha, threads)
         return X.astype(Y.dtype, copy=False)
 
 

@@ -25,7 +25,7 @@ from lowland._engines.stress.classical_scaling import classical_scaling_cost
 from lowland._engines.stress.majorization import Majorized, Objective, majorization_cost, majorize
 from lowland._engines.stress.objective import AllPairs, ListedPairs, drop_negligible, inverse_powers
 from lowland._engines.stress.placement import equal_points, place_by_stress
-from lowland._engines.stress.sparse_pairs import choose_pairs, distances_to_some
+from lowland._engines.stress.sparse_pairs import choose_pairs
 from lowland.methods._bases.distances import FLOAT64_ROWS, DistanceReducer
 
 # Points that a descent cannot move: each is tried at other places while all others stay.
@@ -245,8 +245,8 @@ class StressReducer(DistanceReducer):
 
     def _sampled_pairs(self, X: Any, run: FitContext) -> Problem:
         """An estimate of the stress of all pairs from neighbors and random pairs."""
-        name, n = type(self).__name__, X.shape[0]
-        if self._weights(n) is not None:
+        name = type(self).__name__
+        if self._weights(X.shape[0]) is not None:
             raise ParameterError(
                 f"{name}: weights need all pairs; set pairs='all', or give a sparse matrix of "
                 "distances with metric='precomputed'."
@@ -257,17 +257,10 @@ class StressReducer(DistanceReducer):
                 f"{name}: pairs='sparse' chooses from all distances, but X[{i}, {j}] is not known; "
                 "set pairs='auto', or give the known distances as a sparse matrix."
             )
-        metric = self.metric, self.metric_params
-        chosen = choose_pairs(X, *metric, run)
+        chosen = choose_pairs(X, self.metric, self.metric_params, run)
         unit = chosen.unit()
-
-        def start() -> np.ndarray:
-            some = np.sort(run.rng.choice(n, min(n, initial_map.LANDMARKS), replace=False))
-            D = distances_to_some(X, some, *metric, run)
-            return initial_map.landmark_map(D / unit, some, int(self.n_components), run)
-
         objective = chosen.objective(unit, self._power(), run.threads)
-        return Problem(objective, unit, start, None)
+        return Problem(objective, unit, partial(self._landmark_start, X, unit, run), None)
 
     # --- fit ----------------------------------------------------------------------------------
 
