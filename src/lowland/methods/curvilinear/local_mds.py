@@ -23,7 +23,12 @@ from lowland._engines.embedding.particle_mesh import DISTANCE, Field, ParticleMe
 from lowland._engines.graphs.components import ConnectedGraph, connected_components
 from lowland._engines.graphs.multigrid import graph_multigrid
 from lowland._engines.graphs.weights import symmetrize
-from lowland._engines.neighbors import duplicates
+from lowland._engines.neighbors.duplicates import (
+    EqualRows,
+    at_common_place,
+    equal_in_distances,
+    equal_in_graph,
+)
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import (
     given_neighbors,
@@ -462,18 +467,14 @@ class LocalMDS(CurvilinearReducer):
         )
         k = min(n - 1, max(*tried, OVERLAP))
         graph = self._nearest_others(X, k, run)
-        equal = (
-            duplicates.equal_in_distances(X)
-            if self._has_distances
-            else duplicates.equal_in_graph(graph)
-        )
-        first, group = equal or duplicates.EqualRows(np.arange(n), np.arange(n))
+        equal = equal_in_distances(X) if self._has_distances else equal_in_graph(graph)
+        first, group = equal or EqualRows(np.arange(n), np.arange(n))
         A, self.distinct_rows_, start = self._part_of(X, first), first, None
         if 1 < len(first) < n:
             graph = self._nearest_others(A, min(k, len(first) - 1), run)
         if not isinstance(self.init, str) or self.init != "geodesic":
             given = self._start(X, run, X if self._has_distances else None)
-            start = duplicates.at_common_place(given, equal)[first]
+            start = at_common_place(given, equal)[first]
         if len(first) == 1:
             self._keep_one_place(n, tried[0])
         else:

@@ -255,63 +255,6 @@ def _kernel(C: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * squares) + RIDGE * np.eye(len(C))
 
 
-def learn_flow(
-    energy: FlowEnergy,
-    n_steps: int,
-    penalty: float,
-    *,
-    unit: float,
-    max_iter: int,
-    tol: float,
-    width: float,
-    run: FitContext,
-) -> LearnedFlow:
-    """Minimize E for smaller and smaller penalties, each from the flow of the one before.
-
-    ``unit`` is the factor that E is told in, ``width`` that of the coordinates. While a step could
-    fold (h |f_t| near 1), all steps are halved.
-    """
-    m, q = len(energy.chosen), energy.q
-    shape = (n_steps, m, energy.X.shape[1])
-    factor = np.linalg.cholesky(np.linalg.inv(_kernel(energy.X[energy.chosen])))
-    weights = JITTER * np.matmul(factor, run.rng.standard_normal(shape))
-    losses: list[float] = []
-
-    def descend(weights: np.ndarray, last: float, tol: float, most: int) -> np.ndarray:
-        objective, before = _Penalized(energy, weights, last, unit), max(0, len(losses) - 1)
-        found = majorize(
-            objective,
-            weights,
-            max_iter=most,
-            tol=tol,
-            monitor=run.monitor,
-            shown=lambda a: width * energy.places(a)[-1][:, :q],
-            told=objective.told,
-            steps_before=before,
-        )
-        losses.extend(objective.told(loss) for loss in found.losses[1 if losses else 0 :])
-        return found.Y
-
-    path = penalties_to(penalty)
-    for k, stiff in enumerate(path):
-        if k and (run.monitor.stopped or len(losses) > max_iter):
-            break
-        done = max(0, len(losses) - 1)
-        most = done + -(-(max_iter - done) // (len(path) - k))
-        is_last = k == len(path) - 1
-        weights = descend(weights, stiff, tol if is_last else max(tol, ROUGH), most)
-        if not is_last:
-            weights = _halved(energy, weights, n_steps, STEEP)
-    while len(weights) < len(finer := _halved(energy, weights, n_steps, STEEPEST)):
-        weights = finer
-        if not run.monitor.stopped and len(losses) <= max_iter:
-            weights = descend(weights, penalty, tol, max_iter)
-    found = energy(_gentle(energy, weights), penalty)
-    resting = energy(np.zeros((n_steps, *shape[1:])), penalty)
-    best = found if found.objective < resting.objective else resting
-    return LearnedFlow(best.flow, unit * best.residual, unit * best.objective, losses)
-
-
 def _steepness(energy: FlowEnergy, weights: np.ndarray) -> float:
     return float(norms(energy.flow_of(weights), energy.threads).max()) / len(weights)
 
@@ -553,16 +496,7 @@ class DiffeomorphicMap(Invertible):
         flow, losses = energy.flow_of(resting), [unit * energy.residual_of(energy.X)]
         residual = objective = losses[0]
         if self.max_iter > 0 and residual > 0:
-            flow, residual, objective, losses = learn_flow(
-                energy,
-                times,
-                float(self.penalty),
-                unit=unit,
-                max_iter=int(self.max_iter),
-                tol=float(self.tol),
-                width=s,
-                run=run,
-            )
+            flow, residual, objective, losses = self._learned(energy, unit, run)
         self.center_paths_, self.weights_ = s * flow.centers, s * flow.weights
         self.field_norms_ = norms(flow, run.threads)
         A = -float(np.sum(np.log1p(-self.field_norms_ / len(self.field_norms_))))
@@ -572,6 +506,54 @@ class DiffeomorphicMap(Invertible):
         self.residual_variance_ = (residual * on_axes + left_out) / total if total > 0 else 0.0
         self.objective_, self.loss_history_ = objective, np.array(losses)
         self.n_iter_ = len(losses) - 1
+
+    def _learned(self, energy: FlowEnergy, unit: float, run: FitContext) -> LearnedFlow:
+        """Minimize E for smaller and smaller penalties, each from the flow of the one before.
+
+        ``unit`` is the factor that E is told in. While a step could fold (h |f_t| near 1), all
+        steps are halved.
+        """
+        n_steps, max_iter = int(self.n_steps), int(self.max_iter)
+        penalty, tol = float(self.penalty), float(self.tol)
+        m, q = len(energy.chosen), energy.q
+        shape = (n_steps, m, energy.X.shape[1])
+        factor = np.linalg.cholesky(np.linalg.inv(_kernel(energy.X[energy.chosen])))
+        weights = JITTER * np.matmul(factor, run.rng.standard_normal(shape))
+        losses: list[float] = []
+
+        def descend(weights: np.ndarray, last: float, tol: float, most: int) -> np.ndarray:
+            objective, before = _Penalized(energy, weights, last, unit), max(0, len(losses) - 1)
+            found = majorize(
+                objective,
+                weights,
+                max_iter=most,
+                tol=tol,
+                monitor=run.monitor,
+                shown=lambda a: self.width_ * energy.places(a)[-1][:, :q],
+                told=objective.told,
+                steps_before=before,
+            )
+            losses.extend(objective.told(loss) for loss in found.losses[1 if losses else 0 :])
+            return found.Y
+
+        path = penalties_to(penalty)
+        for k, stiff in enumerate(path):
+            if k and (run.monitor.stopped or len(losses) > max_iter):
+                break
+            done = max(0, len(losses) - 1)
+            most = done + -(-(max_iter - done) // (len(path) - k))
+            is_last = k == len(path) - 1
+            weights = descend(weights, stiff, tol if is_last else max(tol, ROUGH), most)
+            if not is_last:
+                weights = _halved(energy, weights, n_steps, STEEP)
+        while len(weights) < len(finer := _halved(energy, weights, n_steps, STEEPEST)):
+            weights = finer
+            if not run.monitor.stopped and len(losses) <= max_iter:
+                weights = descend(weights, penalty, tol, max_iter)
+        found = energy(_gentle(energy, weights), penalty)
+        resting = energy(np.zeros((n_steps, *shape[1:])), penalty)
+        best = found if found.objective < resting.objective else resting
+        return LearnedFlow(best.flow, unit * best.residual, unit * best.objective, losses)
 
     # --- rows to the map and back ---------------------------------------------------------------
 

@@ -221,61 +221,6 @@ class Unfolded(NamedTuple):
     converged: bool
 
 
-def maximize_variance(
-    pairs: KeptPairs,
-    start: np.ndarray,
-    slack: float,
-    *,
-    max_iter: int,
-    tol: float,
-    run: FitContext,
-    shown: Callable[[np.ndarray], np.ndarray],
-    told: Callable[[float], float],
-) -> Unfolded:
-    """Rounds of descent until no pair is violated and the variance changes by less than tol."""
-    with limit_blas(1):  # sums over all points must not depend on the number of threads
-        solve = graph_multigrid(pairs.weighted(pairs.scales**-2), run.rng, run.threads)
-        Y, steps = pairs.centered(start), 0
-        tension = pairs.variance(Y) / max(1, len(pairs.lengths)) or 1.0
-        multipliers = np.full(len(pairs.lengths), 2 * tension)
-        limits = STIFFNESS * tension, STRONGEST * tension
-        lagrangian = Lagrangian(pairs, multipliers, *limits, solve)
-        history, converged, stalled = [pairs.variance(Y)], False, 0
-        while steps < max_iter and not converged and stalled < STALLED:
-            found = majorize(
-                lagrangian,
-                Y,
-                max_iter=min(max_iter, steps + STEPS),
-                tol=1e-3 * tol,
-                monitor=run.monitor,
-                shown=shown,
-                told=told,
-                steps_before=steps,
-                total=max_iter,
-            )
-            Y, steps = pairs.centered(found.Y), steps + max(1, found.n_iter)
-            history.append(pairs.variance(Y))
-            if run.monitor.stopped:
-                break
-            learned = lagrangian.pulls(pairs.relative_lengths(Y))
-            held = learned > -lagrangian.strongest
-            violated = float(pairs.violations(Y)[held].max(initial=0.0))
-            settled = abs(history[-1] - history[-2]) <= tol * history[-1]
-            converged = settled and violated <= CLOSE * max(slack, LEAST_SLACK)
-            stalled = stalled + 1 if found.n_iter == 0 else 0
-            lagrangian = lagrangian.stiffer(learned)
-        length = np.maximum(pairs.relative_lengths(Y), 1e-12)
-        tensions = lagrangian.multipliers / (2 * length * pairs.scales**2)
-        # |L_w Y - H Y| relative to the sums of the absolute pulls at each row: 0 at a maximum
-        D = pairs.differences(Y) * tensions[:, None]
-        forces = pairs.sum_at_ends(D) - pairs.masses[:, None] * pairs.centered(Y)
-        pulls = np.tile(np.sqrt(np.einsum("ij,ij->i", D, D)), 2)
-        ends = np.concatenate([pairs.first, pairs.second])
-        whole = np.linalg.norm(np.bincount(ends, pulls, minlength=pairs.n))
-        residual = float(np.linalg.norm(forces) / (whole or 1.0))
-    return Unfolded(Y, tensions, np.array(history), residual, steps, converged)
-
-
 def duality_gap(
     pairs: KeptPairs, Y: np.ndarray, tensions: np.ndarray, slack: float, run: FitContext
 ) -> float | None:
@@ -483,26 +428,61 @@ class MVU(GraphEmbedding):
     def _unfold(
         self, pairs: KeptPairs, graph: Any, equal: EqualRows, q: int, run: FitContext
     ) -> Unfolded:
-        """The factor of all different rows, from the start of Isomap."""
+        """The factor of all different rows, from the start of Isomap.
+
+        Rounds of descent go on until no pair is violated and the variance changes by less than
+        ``tol``.
+        """
         if pairs.n == 1:
             return Unfolded(np.zeros((1, 1)), np.empty(0), np.zeros(1), 0.0, 0, True)
-        unit, m = self.edge_unit_, pairs.n
+        unit, m, max_iter, tol = self.edge_unit_, pairs.n, int(self.max_iter), float(self.tol)
         chosen = np.sort(run.rng.choice(m, min(m, PATHS), replace=False))
         paths = shortest_paths(graph, chosen, threads=run.threads, monitor=run.monitor)
         with limit_blas(1):
             start = landmark_map(paths, chosen, self._rank(pairs, q), run)
-        if self.max_iter > 0:
+        if max_iter > 0:
             start = separated(start, run.rng)
-        return maximize_variance(
-            pairs,
-            start,
-            float(self.slack),
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            run=run,
-            shown=lambda Y: _leading(_principal(Y, pairs), q)[equal.group] * unit,
-            told=lambda loss: loss * unit**2,
-        )
+        with limit_blas(1):  # sums over all points must not depend on the number of threads
+            solve = graph_multigrid(pairs.weighted(pairs.scales**-2), run.rng, run.threads)
+            Y, steps = pairs.centered(start), 0
+            tension = pairs.variance(Y) / max(1, len(pairs.lengths)) or 1.0
+            multipliers = np.full(len(pairs.lengths), 2 * tension)
+            limits = STIFFNESS * tension, STRONGEST * tension
+            lagrangian = Lagrangian(pairs, multipliers, *limits, solve)
+            history, converged, stalled = [pairs.variance(Y)], False, 0
+            while steps < max_iter and not converged and stalled < STALLED:
+                found = majorize(
+                    lagrangian,
+                    Y,
+                    max_iter=min(max_iter, steps + STEPS),
+                    tol=1e-3 * tol,
+                    monitor=run.monitor,
+                    shown=lambda Y: _leading(_principal(Y, pairs), q)[equal.group] * unit,
+                    told=lambda loss: loss * unit**2,
+                    steps_before=steps,
+                    total=max_iter,
+                )
+                Y, steps = pairs.centered(found.Y), steps + max(1, found.n_iter)
+                history.append(pairs.variance(Y))
+                if run.monitor.stopped:
+                    break
+                learned = lagrangian.pulls(pairs.relative_lengths(Y))
+                held = learned > -lagrangian.strongest
+                violated = float(pairs.violations(Y)[held].max(initial=0.0))
+                settled = abs(history[-1] - history[-2]) <= tol * history[-1]
+                converged = settled and violated <= CLOSE * max(self.slack, LEAST_SLACK)
+                stalled = stalled + 1 if found.n_iter == 0 else 0
+                lagrangian = lagrangian.stiffer(learned)
+            length = np.maximum(pairs.relative_lengths(Y), 1e-12)
+            tensions = lagrangian.multipliers / (2 * length * pairs.scales**2)
+            # |L_w Y - H Y| relative to the sums of the absolute pulls at each row: 0 at a maximum
+            D = pairs.differences(Y) * tensions[:, None]
+            forces = pairs.sum_at_ends(D) - pairs.masses[:, None] * pairs.centered(Y)
+            pulls = np.tile(np.sqrt(np.einsum("ij,ij->i", D, D)), 2)
+            ends = np.concatenate([pairs.first, pairs.second])
+            whole = np.linalg.norm(np.bincount(ends, pulls, minlength=pairs.n))
+            residual = float(np.linalg.norm(forces) / (whole or 1.0))
+        return Unfolded(Y, tensions, np.array(history), residual, steps, converged)
 
     def _rank(self, pairs: KeptPairs, q: int) -> int:
         most = max(1, pairs.n - 1)
