@@ -41,17 +41,6 @@ from lowland._engines.stress.objective import ListedPairs
 from lowland._engines.stress.placement import lowest_places
 from lowland.methods.curvilinear._base import CurvilinearReducer
 
-# The stress of local MDS as an objective, with its majorizer.
-#
-#     E(Y) = sum_N (delta - d)^2 - t sum_{not N} d
-#          = sum_N (delta - t/2 - d)^2 - t sum_all d + sum_N (t delta - t^2 / 4)
-#
-# over pairs i < j, where N holds the listed pairs of neighbors. The second form needs no list of
-# the pairs that are not neighbors. -d_ij lies below its tangent plane, so that the quadratic of
-# the neighbors with the Laplacian V of their graph majorizes E: Y - V^+ slope never has a higher
-# E. If the graph is connected, E has a lower bound.
-
-
 # The sum of all distances of a map and its gradient, by the cheapest of three algorithms.
 #
 #     A(Y) = sum_{i<j} |y_i - y_j|        dA/dy_i = sum_j (y_i - y_j) / |y_i - y_j|
@@ -167,6 +156,17 @@ def _sorted(Y: np.ndarray) -> tuple[float, np.ndarray]:
     below, above = np.searchsorted(ordered, y), len(y) - np.searchsorted(ordered, y, "right")
     units = (below - above).astype(np.float64)
     return float(np.einsum("i,i->", units, y)), units[:, None]  # A is homogeneous
+
+
+# The stress of local MDS as an objective, with its majorizer.
+#
+#     E(Y) = sum_N (delta - d)^2 - t sum_{not N} d
+#          = sum_N (delta - t/2 - d)^2 - t sum_all d + sum_N (t delta - t^2 / 4)
+#
+# over pairs i < j, where N holds the listed pairs of neighbors. The second form needs no list of
+# the pairs that are not neighbors. -d_ij lies below its tangent plane, so that the quadratic of
+# the neighbors with the Laplacian V of their graph majorizes E: Y - V^+ slope never has a higher
+# E. If the graph is connected, E has a lower bound.
 
 
 class LocalStress:

@@ -28,15 +28,6 @@ from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland.methods._bases.graphs import GeodesicEmbedding
 
-# Classical scaling of geodesic distances: from all rows, or from landmarks.
-#
-#     B = -1/2 H D^2 H = V L V^T,    Y = V L^(1/2),    H = I - 11^T/n
-#
-# A row with squared distances d to the rows of B is placed at y = 1/2 (b - d) V L^(-1/2), where b
-# is the mean of D^2 over its rows. A row of B keeps its place (Gower 1968; de Silva & Tenenbaum
-# 2003).
-
-
 # The matrix of squared geodesic distances as a linear operator.
 #
 #     A_ij = d(i, j)^2,    d the length of the shortest path from i to j
@@ -130,6 +121,15 @@ class GeodesicSquares:
                 self.sum_of_squares += float(fourth)
             yield rows, squares
         self._known = True
+
+
+# Classical scaling of geodesic distances: from all rows, or from landmarks.
+#
+#     B = -1/2 H D^2 H = V L V^T,    Y = V L^(1/2),    H = I - 11^T/n
+#
+# A row with squared distances d to the rows of B is placed at y = 1/2 (b - d) V L^(-1/2), where b
+# is the mean of D^2 over its rows. A row of B keeps its place (Gower 1968; de Silva & Tenenbaum
+# 2003).
 
 
 STREAMED_WIDTH = 64  # vectors per product if each product recomputes all geodesic distances

@@ -22,9 +22,6 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.stress.majorization import Evaluation, majorize
 
-# How the field of a flow is found: its centers, and weights from a stiff to a soft penalty.
-
-
 # Flows of velocity fields that are sums of Gaussians: forward, backward, energy and gradient.
 #
 # All coordinates are in units of the width of the kernel, k(x, y) = exp(-|x - y|^2 / 2). The time
@@ -158,6 +155,9 @@ class FlowEnergy:
         centers = np.array([Z[chosen] for Z in places[:-1]])
         total = residual + penalty * energy
         return Journey(total, gradient, residual, Flow(centers, weights), places[-1])
+
+
+# How the field of a flow is found: its centers, and weights from a stiff to a soft penalty.
 
 
 FIRST_PENALTY, PENALTY_FACTOR, MOST_PENALTIES = 0.1, 10.0, 8

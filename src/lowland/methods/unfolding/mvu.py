@@ -29,30 +29,6 @@ from lowland._engines.stress.majorization import Evaluation, majorize
 from lowland.methods._bases.distances import random_landmarks
 from lowland.methods._bases.graphs import GraphEmbedding
 
-# The problem of maximum variance unfolding, and its solution by a factor of low rank.
-#
-#     max sum_i m_i |y_i - mean|^2   such that   (1 - slack) d_ij <= |y_i - y_j| <= d_ij
-#
-# over the kept pairs, m_i rows being equal to row i. In K = Y Y^T this is a convex problem; Y has
-# a few more columns than the map, in which a local maximum is in practice the global one (Burer &
-# Monteiro 2003). The augmented Lagrangian is lowered by quasi-Newton steps in the metric of the
-# graph Laplacian with weights 1 / d^2, in rounds; after each round the multipliers learn from what
-# is violated, and the stiffness grows.
-#
-# Multipliers w are the tensions of the edges. For every w with L_w >= H, L_w their Laplacian and
-# H = diag(m) - m m^T / sum(m), and every K that is allowed,
-#
-#     tr(H K) <= tr(L_w K) <= sum max(w, (1 - slack)^2 w) d^2,
-#
-# which bounds what any map can reach (Sun, Boyd, Xiao & Diaconis 2006). Tensions that are almost
-# right are made so by adding tau / d^2, with the smallest tau that is enough.
-#
-# References: Burer & Monteiro (2003), A nonlinear programming algorithm for solving semidefinite
-# programs via low-rank factorization, Mathematical Programming 95, doi:10.1007/s10107-002-0352-8;
-# Sun, Boyd, Xiao & Diaconis (2006), The fastest mixing Markov process on a graph and a connection
-# to a maximum variance unfolding problem, SIAM Review 48, doi:10.1137/S0036144504443821.
-
-
 # Lateration: a new row is placed by its distances to its nearest rows of the map.
 #
 # The equations |z - y_j|^2 = d_j^2, minus their mean over the neighbors j, are linear in z:
@@ -84,6 +60,30 @@ def place_by_lateration(Y: np.ndarray, near: np.ndarray, d: np.ndarray) -> np.nd
         with limit_blas(1):
             Z[rows] = mean + 0.5 * np.einsum("idj,ij->id", np.linalg.pinv(spread, rcond=FLAT), b)
     return Z
+
+
+# The problem of maximum variance unfolding, and its solution by a factor of low rank.
+#
+#     max sum_i m_i |y_i - mean|^2   such that   (1 - slack) d_ij <= |y_i - y_j| <= d_ij
+#
+# over the kept pairs, m_i rows being equal to row i. In K = Y Y^T this is a convex problem; Y has
+# a few more columns than the map, in which a local maximum is in practice the global one (Burer &
+# Monteiro 2003). The augmented Lagrangian is lowered by quasi-Newton steps in the metric of the
+# graph Laplacian with weights 1 / d^2, in rounds; after each round the multipliers learn from what
+# is violated, and the stiffness grows.
+#
+# Multipliers w are the tensions of the edges. For every w with L_w >= H, L_w their Laplacian and
+# H = diag(m) - m m^T / sum(m), and every K that is allowed,
+#
+#     tr(H K) <= tr(L_w K) <= sum max(w, (1 - slack)^2 w) d^2,
+#
+# which bounds what any map can reach (Sun, Boyd, Xiao & Diaconis 2006). Tensions that are almost
+# right are made so by adding tau / d^2, with the smallest tau that is enough.
+#
+# References: Burer & Monteiro (2003), A nonlinear programming algorithm for solving semidefinite
+# programs via low-rank factorization, Mathematical Programming 95, doi:10.1007/s10107-002-0352-8;
+# Sun, Boyd, Xiao & Diaconis (2006), The fastest mixing Markov process on a graph and a connection
+# to a maximum variance unfolding problem, SIAM Review 48, doi:10.1137/S0036144504443821.
 
 
 STEPS = 200  # of a round

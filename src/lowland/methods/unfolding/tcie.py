@@ -35,19 +35,6 @@ from lowland._engines.stress.placement import equal_points, place_by_stress
 from lowland.methods._bases.distances import random_landmarks
 from lowland.methods._bases.graphs import DOUBLE_ROWS, NEW_ROWS, GeodesicEmbedding
 
-# Pairs of rows whose geodesic distance the boundary of the surface cannot have changed.
-#
-# A shortest path that runs along the boundary, around a hole or a bay, is longer than the straight
-# line that a flat map has between its ends. Two criteria keep a pair (i, j):
-#
-#     "path"      a shortest path from i to j has no boundary row strictly inside
-#     "distance"  delta_ij < delta(i, dM) + delta(j, dM), dM the boundary
-#
-# A path through a boundary row b has delta_ij = delta_ib + delta_bj, which is not below the right
-# side: "distance" implies "path". It also holds on the surface itself, between whose rows a path
-# may touch the boundary unseen.
-
-
 # Rows on the boundary of a sampled surface, found from the neighbor graph alone.
 #
 # The neighbors of a row inside of a surface lie all around it; those of a row on the boundary lie
@@ -181,6 +168,19 @@ def _derivatives(
     curve = np.einsum("mn,mnq,mnr->mqr", pull, unit, unit)
     curve += (w - pull).sum(axis=1)[:, None, None] * np.eye(Z.shape[1])
     return height, slope, curve
+
+
+# Pairs of rows whose geodesic distance the boundary of the surface cannot have changed.
+#
+# A shortest path that runs along the boundary, around a hole or a bay, is longer than the straight
+# line that a flat map has between its ends. Two criteria keep a pair (i, j):
+#
+#     "path"      a shortest path from i to j has no boundary row strictly inside
+#     "distance"  delta_ij < delta(i, dM) + delta(j, dM), dM the boundary
+#
+# A path through a boundary row b has delta_ij = delta_ib + delta_bj, which is not below the right
+# side: "distance" implies "path". It also holds on the surface itself, between whose rows a path
+# may touch the boundary unseen.
 
 
 BLOCK = 512  # rows whose paths are compared at a time
