@@ -26,11 +26,7 @@ from lowland._engines.graphs.components import ConnectedGraph, connected_compone
 from lowland._engines.graphs.geodesics import geodesics_of_new_rows
 from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.neighbors.graph import (
-    NeighborGraph,
-    check_fitted_rows,
-    no_fitted_rows,
-)
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows, no_fitted_rows
 from lowland._engines.neighbors.search import given_neighbors, stored_graph
 from lowland.methods._bases.by_metric import ByMetric
 

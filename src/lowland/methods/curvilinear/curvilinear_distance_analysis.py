@@ -12,10 +12,7 @@ from lowland._base.context import FitContext
 from lowland._base.models.checks import some_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
-from lowland._engines.graphs.geodesics import (
-    shortest_paths,
-    shortest_paths_cost,
-)
+from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
 from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.local_stress.objective import RADIAL, Law
@@ -98,7 +95,7 @@ class CurvilinearDistanceAnalysis(KeptEdges, RadialReducer):
     aliases = ("cda",)
     reading = RadialReducer.reading._replace(
         distances="Short distances are those along the surface that the rows lie on. Long "
-        "distances are given up where they contradict short ones.",
+        "distances are given up where they contradict short ones."
     )
 
     @classmethod

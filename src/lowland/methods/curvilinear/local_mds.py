@@ -30,11 +30,7 @@ from lowland._engines.neighbors.duplicates import (
     equal_in_graph,
 )
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import (
-    given_neighbors,
-    neighbor_graph_cost,
-    neighbor_query,
-)
+from lowland._engines.neighbors.search import given_neighbors, neighbor_graph_cost, neighbor_query
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.majorization import Evaluation, Majorized, majorize
 from lowland._engines.stress.objective import ListedPairs
@@ -498,12 +494,7 @@ class LocalMDS(CurvilinearReducer):
         return self._connect(edges, X, run, self.metric)
 
     def _search(
-        self,
-        X: Any,
-        start: np.ndarray | None,
-        graph: NeighborGraph,
-        tried: list[int],
-        trail: Trail,
+        self, X: Any, start: np.ndarray | None, graph: NeighborGraph, tried: list[int], trail: Trail
     ) -> None:
         """The path for each number of neighbors, and the descent at the best place of them."""
         run, q, best, n_parts = trail.run, int(self.n_components), None, 1

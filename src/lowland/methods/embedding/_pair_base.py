@@ -9,15 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
-from lowland._base.constraints import (
-    Array,
-    Boolean,
-    Integer,
-    Null,
-    OneOf,
-    Real,
-    Several,
-)
+from lowland._base.constraints import Array, Boolean, Integer, Null, OneOf, Real, Several
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory

@@ -172,7 +172,7 @@ def by_landmarks(
     X: Any, kernel: Kernel, n_axes: int, n_landmarks: int, run: FitContext
 ) -> KernelAxes:
     """Axes of the projections of all rows on the span of m random rows, the landmarks."""
-    kept = chosen_landmarks(X.shape[0], n_landmarks, run)
+    kept = np.sort(run.rng.choice(X.shape[0], n_landmarks, replace=False))
     given = kernel.name == "precomputed"
     K = kernel_matrix(X[kept][:, kept] if given else X[kept], kernel, run.threads)
     with run.monitor.phase("landmarks", total=-(-X.shape[0] // 1024)) as phase:
@@ -180,16 +180,8 @@ def by_landmarks(
     return axes_of_landmarks(K, sums, kept, n_axes, run)
 
 
-def chosen_landmarks(n: int, n_landmarks: int, run: FitContext) -> np.ndarray:
-    """Row numbers of the landmarks, ascending."""
-    return np.sort(run.rng.choice(n, size=n_landmarks, replace=False))
-
-
 def landmark_sums(
-    X: Any,
-    K: KernelMatrix,
-    columns: np.ndarray | None = None,
-    phase: Phase | None = None,
+    X: Any, K: KernelMatrix, columns: np.ndarray | None = None, phase: Phase | None = None
 ) -> LandmarkSums:
     """Of the rows of X, whose kernel values with the landmarks are in ``columns`` if given."""
     sums: Moments | None = None
@@ -275,7 +267,7 @@ def read_rows(rows: Rows, n_landmarks: int, run: FitContext) -> ReadRows:
         task=f"KernelPCA with {m} landmarks",
         alternative="use a smaller n_landmarks",
     )
-    numbers, sample = chosen_landmarks(n, m, run), sample_numbers(n, p)
+    numbers, sample = np.sort(run.rng.choice(n, m, replace=False)), sample_numbers(n, p)
     both = np.union1d(numbers, sample)
     found = rows_at(rows, both, run.monitor)
     if math.prod(rows.shape) <= DENSE_NUMBERS:  # as a table in memory

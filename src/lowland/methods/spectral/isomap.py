@@ -54,12 +54,7 @@ class GeodesicSquares:
     """
 
     def __init__(
-        self,
-        graph: Any,
-        dtype: Any,
-        sample: np.ndarray,
-        threads: int,
-        monitor: Monitor,
+        self, graph: Any, dtype: Any, sample: np.ndarray, threads: int, monitor: Monitor
     ) -> None:
         self.n, self.dtype = graph.shape[0], np.dtype(dtype)
         self.graph, self.threads, self.monitor = graph, threads, monitor

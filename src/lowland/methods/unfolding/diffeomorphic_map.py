@@ -454,7 +454,9 @@ class DiffeomorphicMap(Invertible):
             Z = self._on_axes(table, run)
             size = float(np.sqrt(np.mean(np.sum(Z**2, axis=1)))) or 1.0
             self.width_ = self._width(Z, size)
-            self._bend(_some_rows(Z, run), q, size, left_out, run._replace(rng=first_field))
+            if n > LEARNED_ROWS:
+                Z = Z[np.sort(run.rng.choice(n, LEARNED_ROWS, replace=False))]
+            self._bend(Z, q, size, left_out, run._replace(rng=first_field))
         self.embedding_ = self._transform(X, run)
         return self.embedding_.copy()
 
@@ -577,10 +579,3 @@ class DiffeomorphicMap(Invertible):
         Z = self.width_ * backward(Z, self._flow(), run.threads)
         X = products.times(Z, np.zeros(Z.shape[1]), self.axes_, run.threads) + self.mean_
         return X.astype(Y.dtype)
-
-
-def _some_rows(Z: np.ndarray, run: FitContext) -> np.ndarray:
-    """The rows that the flow is learned from."""
-    if len(Z) <= LEARNED_ROWS:
-        return Z
-    return Z[np.sort(run.rng.choice(len(Z), LEARNED_ROWS, replace=False))]
