@@ -11,9 +11,13 @@ from lowland._engines.graphs import multigrid
 from lowland._engines.graphs.multigrid import graph_multigrid
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError
-from lowland.methods.curvilinear import _local_stress, local_mds
-from lowland.methods.curvilinear._local_stress import DistanceSums, LocalStress, NeighborOverlap
-from lowland.methods.curvilinear.local_mds import LocalMDS
+from lowland.methods.curvilinear import local_mds
+from lowland.methods.curvilinear.local_mds import (
+    DistanceSums,
+    LocalMDS,
+    LocalStress,
+    NeighborOverlap,
+)
 from lowland.metrics import continuity, trustworthiness
 from reference.plain import FOUR_PLACES, FOUR_ROWS
 from support.bent_rows import rows as irregular_rows
@@ -82,7 +86,7 @@ def test_a_guttman_step_never_raises_the_objective(tau):
     objective, pairs = objective_of(D, 4, tau)
     by_cycles = graph_multigrid(graph_of(D, pairs), np.random.default_rng(0), 1)
     for seed in range(5):
-        for solve in (objective.solve, by_cycles):
+        for solve in (objective.precondition, by_cycles):
             Y = irregular_rows(60, 2, seed) - irregular_rows(60, 2, seed).mean(axis=0)
             for _ in range(5):
                 here = objective(Y)
@@ -139,7 +143,7 @@ def maps_of(n, d):
 
 @each(("d", "kind"), [(2, 0), (2, 1), (2, 2), (2, 3), (3, 0), (3, 1), (3, 3)])
 def test_forces_on_the_mesh_are_within_one_percent(d, kind, monkeypatch):
-    monkeypatch.setattr(_local_stress, "MESH_ROWS", {2: 100, 3: 100})
+    monkeypatch.setattr(local_mds, "MESH_ROWS", {2: 100, 3: 100})
     for Y in [list(maps_of(3000, d))[kind]]:
         exact = DistanceSums(10, d, 1)(Y)
         mesh = DistanceSums(3000, d, 1)
@@ -203,7 +207,7 @@ def test_a_curved_sheet_is_unrolled_and_mds_does_not():
 def test_the_grid_and_the_cycles_end_where_the_exact_sums_end(monkeypatch):
     X = swiss_roll(3000, random_state=0).X
     fast = LocalMDS(tau=0.01, random_state=0).fit(X)
-    monkeypatch.setattr(_local_stress, "MESH_ROWS", {})
+    monkeypatch.setattr(local_mds, "MESH_ROWS", {})
     exact = LocalMDS(tau=0.01, random_state=0).fit(X)
     assert fast.stress_ == pytest.approx(exact.stress_, rel=0.01)
     assert fast.lc_ > exact.lc_ - 0.05

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 from lowland import RelationalPerspectiveMap
 from lowland._engines.neighbors.duplicates import equal_in_distances
-from lowland.methods.curvilinear._torus import TorusEnergy, cut_open, relocated
+from lowland.methods.curvilinear.relational_perspective_map import TorusEnergy, cut_open, relocated
 from lowland.workflow import compare_methods
 from reference.plain import FOUR_ROWS, slope_of
 from support.bent_rows import rows

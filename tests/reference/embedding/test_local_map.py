@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 from lowland import LocalMAP, PaCMAP
 from lowland.datasets import digits
-from lowland.methods.embedding import _pair_base, _pairs
+from lowland.methods.embedding import _pair_base
 from lowland.metrics import neighbor_recall, trustworthiness
 from reference.chance import not_below
 from support.cases import each
@@ -30,7 +30,7 @@ def test_the_first_two_phases_are_those_of_pacmap():
 
 
 def test_weights_of_the_phases():
-    weights = [_pairs.weights_at(t, (100, 100, 250), 5.0) for t in range(450)]
+    weights = [_pair_base.weights_at(t, (100, 100, 250), 5.0) for t in range(450)]
     assert {w.local for w in weights[:200]} == {0.0}
     assert all(w == (1, 0, 1, 5.0) for w in weights[200:])
 

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from lowland import PaCMAP
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
-from lowland.methods.embedding import _pair_base, _pairs
+from lowland.methods.embedding import _pair_base
 from lowland.metrics import neighbor_recall, trustworthiness
 from reference.chance import not_below, not_below_in_pairs
 from support.cases import each
@@ -107,12 +107,12 @@ def test_far_pairs_are_others_than_the_near_ones():
     ],
 )
 def test_numbers_of_pairs(n, k, mid, far, expected):
-    assert _pairs.pair_counts(n, k, mid, far) == expected
+    assert _pair_base.pair_counts(n, k, mid, far) == expected
 
 
 @each(("n", "expected"), [(50, 10), (10_000, 10), (10_001, 10), (70_000, 23), (1_000_000, 40)])
 def test_the_default_number_of_neighbors_grows_beyond_ten_thousand_rows(n, expected):
-    assert _pairs.default_neighbors(n) == expected
+    assert _pair_base.default_neighbors(n) == expected
     assert n <= 10_000 or expected == round(10 + 15 * (math.log10(n) - 4))
 
 
@@ -120,7 +120,7 @@ def test_the_default_number_of_neighbors_grows_beyond_ten_thousand_rows(n, expec
 
 
 def test_weights_of_the_phases():
-    weights = [_pairs.weights_at(t, (100, 100, 250)) for t in range(450)]
+    weights = [_pair_base.weights_at(t, (100, 100, 250)) for t in range(450)]
     assert weights[0] == (2, 1000, 1, 0)
     assert weights[50] == (2, 501.5, 1, 0)
     assert all(w == (3, 3, 1, 0) for w in weights[100:200])

@@ -10,12 +10,13 @@ from lowland import PHATE
 from lowland._base.context import FitContext
 from lowland._base.errors import MemoryLimitError
 from lowland._base.monitor import Monitor
+from lowland._engines.neighbors.search import neighbor_graph
 from lowland.datasets import branching_tree
 from lowland.methods.embedding._diffusion import (
     AlphaDecay,
-    diffusion,
     entropies_of,
     knee,
+    operator_of,
     potential,
 )
 from reference.chance import not_below_in_pairs
@@ -167,7 +168,7 @@ def test_no_value_of_the_kernel_is_missed(kind, alpha):
     if kind == "grid":
         X = np.array([(a, b) for a in range(11) for b in range(11)], float)
     decay = AlphaDecay(3, alpha, "euclidean", None)
-    found = decay.of_rows(X, decay.nearest(X, context()), context())
+    found = decay.of_rows(X, neighbor_graph(X, 9), context())
     np.testing.assert_allclose(found.K.toarray(), kernel(cdist(X, X), 3, alpha), atol=1e-12)
     assert found.K.has_sorted_indices
 
@@ -290,12 +291,12 @@ def test_operator_entropy_and_potential_are_those_of_phate(alpha):
     row, n_entries, potentials, entropies, peer_knee, peer_t = PEER[alpha]
     X, run = irregular_rows(80, 6), context()
     decay = AlphaDecay(5, alpha, "euclidean", None)
-    K = decay.of_rows(X, decay.nearest(X, run), run).K
+    K = decay.of_rows(X, neighbor_graph(X, 15), run).K
     P = K.toarray() / np.asarray(K.sum(axis=1)).reshape(-1, 1)
     assert K.nnz == n_entries
     # its search works in single precision, and a power of 40 makes the rounding 40 times as large
     np.testing.assert_allclose([P[3, j] for j in row], list(row.values()), atol=2e-6)
-    walk = diffusion(K, None, run)
+    walk = operator_of(K, None, run)
     U = potential(walk, 7, 1.0, run)
     at = ([0, 3, 5, 79], [1, 3, 40, 2])
     np.testing.assert_allclose(U[at], potentials, atol=2e-5)

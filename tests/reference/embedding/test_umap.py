@@ -14,7 +14,7 @@ from lowland._engines.embedding import descent
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.methods.embedding import _umap_descent
-from lowland.methods.embedding._fuzzy_map import fuzzy_graph
+from lowland.methods.embedding._fuzzy_graph import fuzzy_graph
 from lowland.methods.embedding._umap_descent import curve_parameters, umap_law
 from lowland.neighbors import NeighborGraph, knn_graph
 from reference.chance import not_below, not_below_in_pairs

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from lowland import UMAP
 from lowland.errors import DataError, ParameterError
 from lowland.methods.embedding import _umap_descent
-from lowland.methods.embedding._fuzzy_map import (
+from lowland.methods.embedding._fuzzy_graph import (
     FuzzyGraph,
     class_codes,
     fuzzy_graph,
@@ -294,7 +294,6 @@ def test_the_force_of_the_densities_is_the_slope_of_their_correlation(d, strengt
         r = np.log((phi * u).sum(axis=1) / phi.sum(axis=1))
         return ((R - R.mean()) * (r - r.mean())).mean() / R.std() / math.sqrt(r.var() + 0.1)
 
-    assert term.correlation(term.radii(Y)) == pytest.approx(correlation(Y), rel=1e-6)
     slope = slope_of(correlation, Y)
     # the mean step of the reference implementation, 2 lambda M dCorr/dy_i, divided by 2 deg_i
     degrees = W.sum(axis=1)

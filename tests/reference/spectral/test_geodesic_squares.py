@@ -7,7 +7,7 @@ from lowland._base.monitor import Monitor
 from lowland._engines.graphs.geodesics import shortest_paths
 from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.neighbors.search import neighbor_graph
-from lowland.methods.spectral._geodesic_axes import GeodesicSquares, residual_variance
+from lowland.methods.spectral.isomap import GeodesicSquares, residual_variance
 from support.cases import each
 
 

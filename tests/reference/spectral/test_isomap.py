@@ -16,7 +16,7 @@ from lowland._engines.linalg.procrustes import align
 from lowland._engines.neighbors.search import neighbor_query
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError, ParameterError
-from lowland.methods.spectral import _geodesic_axes
+from lowland.methods.spectral import isomap
 from lowland.neighbors import knn_graph
 from support.oracles.basics import connected_edges, shortest_paths
 
@@ -95,13 +95,13 @@ def test_without_memory_for_the_matrix_its_rows_are_made_for_each_product(irregu
     needed = 8 * 1500 * 1500 // 2
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", str(needed + needed // 2))  # of which it takes half
     made = []
-    whole = _geodesic_axes.GeodesicSquares.__init__
+    whole = isomap.GeodesicSquares.__init__
 
     def noted(self, *arguments):
         whole(self, *arguments)
         made.append(self.kept)
 
-    monkeypatch.setattr(_geodesic_axes.GeodesicSquares, "__init__", noted)
+    monkeypatch.setattr(isomap.GeodesicSquares, "__init__", noted)
     streamed = Isomap(2, random_state=0).fit(X)
     assert made == [False]
     scale = np.abs(kept.embedding_).max()

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from lowland import PCA, DiffeomorphicMap
 from lowland.errors import ParameterError
-from lowland.methods.unfolding._flow_descent import (
+from lowland.methods.unfolding.diffeomorphic_map import (
     Flow,
     FlowEnergy,
     backward,

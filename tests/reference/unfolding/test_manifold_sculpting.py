@@ -7,7 +7,7 @@ from lowland import LLE, PCA, Isomap, ManifoldSculpting
 from lowland._engines.linalg.procrustes import align
 from lowland.datasets import iris, s_curve
 from lowland.errors import DataError
-from lowland.methods.unfolding import _sculpting
+from lowland.methods.unfolding import manifold_sculpting
 from support.cases import each
 from support.oracles.unfolding_sculpting import angle, neighbors_of, widest
 
@@ -72,7 +72,7 @@ def test_passes_never_raise_what_they_lower(seed):
     model = ManifoldSculpting(max_iter=0).fit(X)
     rng, C = np.random.default_rng(seed), model.coordinates_
     graph = model._graph(C, quiet())
-    keep = _sculpting.relations_of(C, graph, 2, 1)
+    keep = manifold_sculpting.relations_of(C, graph, 2, 1)
     Y, local = np.ascontiguousarray(C[:, :2]), np.empty((2, 120))
     losses, moved = [], 0
     for _ in range(30):
@@ -94,7 +94,7 @@ def pass_of(keep, Y, scale, weight, rng, local):
     n = len(Y)
     step = 0.02 * keep.width * rng.uniform(0.6, 1, n)
     seeds, free = rng.integers(0, n, 1).astype(np.int32), np.zeros(n, np.uint8)
-    return _sculpting._native.sculpt_pass(
+    return manifold_sculpting._native.sculpt_pass(
         *keep, scale, *keep.roles(), seeds, free, step, weight, 30, Y, local
     )
 

@@ -13,7 +13,7 @@ from lowland._base.monitor import Monitor
 from lowland._engines.linalg.procrustes import align
 from lowland.datasets import swiss_roll
 from lowland.errors import ConvergenceWarning, DataError, ParameterError
-from lowland.methods.unfolding._variance import (
+from lowland.methods.unfolding.mvu import (
     KeptPairs,
     Lagrangian,
     duality_gap,

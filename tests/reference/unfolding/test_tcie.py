@@ -13,8 +13,7 @@ from lowland import MDS, Isomap
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.methods.unfolding import tcie
-from lowland.methods.unfolding._consistent_pairs import half_sphere
-from lowland.methods.unfolding.tcie import TCIE
+from lowland.methods.unfolding.tcie import TCIE, half_sphere
 from lowland.neighbors import knn_graph
 from support.cases import each
 from support.oracles.mds import guttman
@@ -312,7 +311,7 @@ def test_parameters_that_do_not_fit_the_rows_are_refused():
         ParameterError, match=r"boundary has row 50, but the rows are numbered 0 to 49"
     ):
         TCIE(boundary=[3, 50]).fit(X)
-    with pytest.raises(ParameterError, match=r"landmarks=51 is more than the 50 rows"):
+    with pytest.raises(ParameterError, match=r"landmarks=51 is more than n_samples=50"):
         TCIE(landmarks=51).fit(X)
 
 

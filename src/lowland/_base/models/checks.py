@@ -116,6 +116,11 @@ class Ascending(Check):
         return f"ascending values{', each once' if self.strict else ''}"
 
 
+def some_of(axis: str) -> tuple[Check, ...]:
+    """Indices into an axis of that size, ascending, each at most once."""
+    return index_of(axis), Ascending(strict=True)
+
+
 @dataclasses.dataclass(frozen=True)
 class Starts(Check):
     """Where the parts of an axis start: from 0, never decreasing, up to the size of the axis.

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lowland._base.base import Reducer
-from lowland._base.constraints import Function, Mapping, Null, OneOf
 from lowland._base.context import FitContext
-from lowland._base.errors import DataError
-from lowland._base.params import fitted, param
+from lowland._base.errors import DataError, ParameterError
+from lowland._base.params import fitted
 from lowland._base.traits import Estimate, Reading
 from lowland._base.validation import dense_if_small, is_usual, largest_value
 from lowland._engines.distances.cross_distances import CrossDistances
@@ -20,18 +19,39 @@ from lowland._engines.distances.dissimilarities import (
     distance_matrix,
     given_dissimilarities,
 )
-from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg.products import row_blocks, rows_within
+from lowland._engines.stress import initial_map
+from lowland._engines.stress.sparse_pairs import distances_to_some
+from lowland.methods._bases.by_metric import ByMetric
 
 FARTHEST = 1e150  # a distance whose square is a number
 FLOAT64_ROWS = 1000  # distances of more rows are float32, which halves the memory that is read
 
 
-class DistanceReducer(Reducer):
+def random_landmarks(
+    asked: Any, n: int, auto: tuple[int, int], owner: str, run: FitContext
+) -> np.ndarray:
+    """Numbers of the rows that ``landmarks=asked`` means, ascending; None means all of n rows.
+
+    With ``auto`` = (most, some), "auto" means all of at most ``most`` rows, and ``some`` of more.
+    """
+    if asked == "auto":
+        asked = None if n <= auto[0] else auto[1]
+    if asked is None or asked == n:
+        return np.arange(n)
+    if asked > n:
+        raise ParameterError(
+            f"{owner}: landmarks={asked} is more than n_samples={n}; ask for at most {n}, or for "
+            "all with landmarks=None."
+        )
+    return np.sort(run.rng.choice(n, int(asked), replace=False))
+
+
+class DistanceReducer(ByMetric, Reducer):
     """A map of rows with a metric, or of distances that are given.
 
     A method writes ``_fit``, which gets the matrix of all distances from ``_distances``, and
-    ``_transform``, which gets the distances of new rows from ``_distances_to_fitted``.
+    ``_place``, which gets the distances of new rows to the fitted rows.
 
     Parameters
     ----------
@@ -48,9 +68,6 @@ class DistanceReducer(Reducer):
         Rows that new rows are compared with. None if distances were given, or if new rows are
         placed by a product.
     """
-
-    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
-    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
 
     embedding_: np.ndarray = fitted("n_samples", "n_components")
     stress_per_point_: np.ndarray = fitted("n_samples")
@@ -73,11 +90,6 @@ class DistanceReducer(Reducer):
     def _distances_cost(cls, n: int, p: int) -> Estimate:
         """Cost of the matrix of all Euclidean distances."""
         return Estimate(n * n * (1e-9 + 1e-10 * p), (8 if n <= FLOAT64_ROWS else 4) * n * n)
-
-    @property
-    def _has_distances(self) -> bool:
-        """Whether X holds distances."""
-        return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: given distances stand in place of rows."""
@@ -121,6 +133,13 @@ class DistanceReducer(Reducer):
             monitor=run.monitor,
         )
 
+    def _landmark_start(self, X: Any, unit: float, run: FitContext) -> np.ndarray:
+        """A start from the distances to a few random rows, in this unit."""
+        n = X.shape[0]
+        some = np.sort(run.rng.choice(n, min(n, initial_map.LANDMARKS), replace=False))
+        D = distances_to_some(X, some, self.metric, self.metric_params, run)
+        return initial_map.landmark_map(D / unit, some, int(self.n_components), run)
+
     # --- new rows -----------------------------------------------------------------------------
 
     def _check_new_rows(self, X: Any) -> Any:
@@ -129,6 +148,16 @@ class DistanceReducer(Reducer):
         self._require_fitted()
         owner, n = type(self).__name__, self.n_features_in_
         return check_new_distances(X, n, owner=owner, allow_missing=self.accepts_missing)
+
+    def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:
+        """Places (m, q) of rows with the distances D (m, n) to the fitted rows, one by one."""
+        raise NotImplementedError
+
+    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+        Z = np.empty((X.shape[0], int(self.n_components)))
+        for rows, D in self._distances_to_fitted(X, run):
+            Z[rows] = self._place(D, run)
+        return Z.astype(X.dtype)
 
     def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of new rows, with their distances to the fitted rows."""
@@ -141,15 +170,14 @@ class DistanceReducer(Reducer):
                 )
             yield rows, D
 
+    def _compared(self) -> Any:
+        """Which of the fitted rows new rows are compared with: all, or some landmarks."""
+        return slice(None)
+
     def _unchecked_distances(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         if self._has_distances:
             for rows in row_blocks(X.shape[0], rows_within(8 * X.shape[1])):
-                yield rows, np.ascontiguousarray(X[rows], np.float64)
+                yield rows, np.ascontiguousarray(X[rows][:, self._compared()], np.float64)
             return
         cross = CrossDistances(self.fitted_rows_, self.metric, self.metric_params, run.threads)
         yield from cross.blocks(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._has_distances
-        return tags

@@ -1,7 +1,7 @@
-"""The base of methods that see the data through a graph of nearest neighbors.
+"""The bases of methods that see the data through a graph of nearest neighbors.
 
-It serves maps of the fitted rows (``methods/_bases/graphs.py``) and linear maps alike: it
-declares the parameters of the graph, checks the input and builds a connected graph.
+:class:`NeighborGraphReducer` serves maps of the fitted rows and linear maps alike: it declares the
+parameters of the graph, checks the input and builds a connected graph.
 """
 
 from __future__ import annotations
@@ -13,36 +13,25 @@ import numpy as np
 import scipy.sparse
 
 from lowland._base.base import Reducer
-from lowland._base.constraints import Function, Integer, Mapping, Null, OneOf
+from lowland._base.constraints import Integer, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError
-from lowland._base.models.checks import (
-    Ascending,
-    Starts,
-    above,
-    index_of,
-    share,
-)
-from lowland._base.params import fitted, param
+from lowland._base.models.checks import Starts, above, index_of, share, some_of
+from lowland._base.params import Declared, fitted, param
 from lowland._base.traits import Reading
-from lowland._base.validation import as_dense, dense_if_small, is_sparse
+from lowland._base.validation import dense_if_small, is_sparse
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.distance_rows import check_distances
-from lowland._engines.distances.metrics import METRICS
-from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
+from lowland._engines.graphs.components import ConnectedGraph, connected_components
 from lowland._engines.graphs.geodesics import geodesics_of_new_rows
 from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.neighbors.graph import (
-    NeighborGraph,
-    check_fitted_rows,
-    no_fitted_rows,
-)
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, stored_graph
+from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows, no_fitted_rows
+from lowland._engines.neighbors.search import given_neighbors, stored_graph
+from lowland.methods._bases.by_metric import ByMetric
 
 
-class NeighborGraphReducer(Reducer):
+class NeighborGraphReducer(ByMetric, Reducer):
     """A method on the neighbor graph of the data.
 
     ``_connected_graph`` gives the graph. The traits ``accepts_distances`` and ``accepts_graph``
@@ -56,8 +45,6 @@ class NeighborGraphReducer(Reducer):
     """
 
     n_neighbors: Any = param(Integer(1), default=10)
-    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
-    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
     on_disconnected: str = param(OneOf("bridge", "largest", "raise"), default="bridge")
 
     n_connected_components_: int = fitted(type=int)
@@ -68,10 +55,19 @@ class NeighborGraphReducer(Reducer):
 
     def _check_training_rows(self, X: Any) -> Any:
         """Rows (dense if they are small), a matrix of distances, or a graph of neighbors."""
+        owner = type(self).__name__
         if isinstance(X, NeighborGraph):
-            self._check_graph(X)
+            if not self.accepts_graph:
+                raise DataTypeError(
+                    f"{owner}: X is a NeighborGraph, but the rows themselves are needed."
+                )
+            check_fitted_rows(X, owner)
             return X.in_distances()
-        self._check_distances_accepted()
+        if self._has_distances and not self.accepts_distances:
+            raise ParameterError(
+                f"{owner}: metric='precomputed' is not allowed, because the rows themselves are "
+                "needed; give rows and the name of a metric."
+            )
         checked = super()._check_training_rows(X)
         if not self._has_distances:
             return dense_if_small(checked)
@@ -81,36 +77,11 @@ class NeighborGraphReducer(Reducer):
     def _check_distances(self, D: Any) -> None:
         check_distances(D, "X", square=True)
 
-    def _check_graph(self, graph: NeighborGraph) -> None:
-        name = type(self).__name__
-        if not self.accepts_graph:
-            raise DataTypeError(
-                f"{name}: X is a NeighborGraph, but the rows themselves are needed."
-            )
-        check_fitted_rows(graph, name)
-
-    def _check_distances_accepted(self) -> None:
-        if self._has_distances and not self.accepts_distances:
-            raise ParameterError(
-                f"{type(self).__name__}: metric='precomputed' is not allowed, because the rows "
-                "themselves are needed; give rows and the name of a metric."
-            )
-
-    @property
-    def _has_distances(self) -> bool:
-        """Whether X holds distances instead of rows."""
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
     def _is_graph(self, X: Any) -> bool:
         """Whether the distances of some pairs only are known."""
         return isinstance(X, NeighborGraph) or (self._has_distances and is_sparse(X))
 
     # --- the graph ----------------------------------------------------------------------------
-
-    @property
-    def _graph_metric(self) -> Any:
-        """The metric of the edges: their lengths are distances, never squared distances."""
-        return "euclidean" if self.metric == "sqeuclidean" else self.metric
 
     def _neighbors(self, X: Any, k: int, run: FitContext) -> NeighborGraph:
         """The k nearest other rows of every row of X."""
@@ -118,29 +89,17 @@ class NeighborGraphReducer(Reducer):
             return X
         if self._is_graph(X):
             return stored_graph(X, k)
-        return neighbor_graph(
-            X,
-            k,
-            metric=self._graph_metric,
-            metric_params=self.metric_params,
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        )
+        return self._nearest_others(X, k, run, self._graph_metric)
 
     def _edges(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix:
-        """The edges of the neighbor graph; a method may choose them in another way."""
-        return self._edges_of(X, int(self.n_neighbors), run)
-
-    def _edges_of(self, X: Any, k: int, run: FitContext) -> scipy.sparse.csr_matrix:
-        """Distances of k neighbors, in both directions: d_ij = d_ji = d(x_i, x_j)."""
-        return symmetrize(self._neighbors(X, k, run))
+        """The edges, in both directions: d_ij = d_ji; a method may choose them in another way."""
+        return symmetrize(self._neighbors(X, int(self.n_neighbors), run))
 
     def _connected_graph(self, X: Any, run: FitContext) -> ConnectedGraph:
         """The neighbor graph of X, connected as ``on_disconnected`` says."""
         return self._connect(self._edges(X, run), X, run)
 
-    def _connect(self, graph: scipy.sparse.csr_matrix, X: Any, run: FitContext) -> ConnectedGraph:
+    def _connect(self, graph: Any, X: Any, run: FitContext, metric: Any = None) -> ConnectedGraph:
         """The graph with one connected component, and the rows of X that are in it."""
         if self._is_graph(X) and self.on_disconnected == "bridge":
             n_components = connected_components(graph)[0]
@@ -151,22 +110,7 @@ class NeighborGraphReducer(Reducer):
                     "give the rows or all distances, give more neighbors, or set "
                     "on_disconnected='largest'."
                 )
-        connected = connect(
-            graph,
-            X,
-            self.on_disconnected,  # type: ignore[arg-type]
-            metric=self._graph_metric,
-            metric_params=self.metric_params,
-            threads=run.threads,
-            monitor=run.monitor,
-        )
-        self.n_connected_components_ = connected.n_components
-        return connected
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._has_distances
-        return tags
+        return super()._connect(graph, X, run, metric)
 
 
 # The base of maps that are made from the neighbor graph: coordinates of the fitted rows.
@@ -210,10 +154,7 @@ class GraphEmbedding(NeighborGraphReducer):
 
     embedding_: np.ndarray = fitted("n_samples", "n_components", allows_nan=True)
     excluded_: np.ndarray = fitted(
-        "n_excluded",
-        type=int,
-        may_be_empty=True,
-        meaning=(index_of("n_samples"), Ascending(strict=True)),
+        "n_excluded", type=int, may_be_empty=True, meaning=some_of("n_samples")
     )
     fitted_rows_: Any = fitted("n_kept", "n_features", optional=True, sparse=True)
 
@@ -311,16 +252,7 @@ class GraphEmbedding(NeighborGraphReducer):
         if self.fitted_rows_ is None:
             D = X[:, self._kept(X.shape[1])] if self.excluded_.size else X
             return given_neighbors(D, k, monitor=run.monitor)
-        if is_sparse(X) and not is_sparse(self.fitted_rows_):
-            X = as_dense(X, type(self).__name__)
-        return query_fitted(
-            self.fitted_rows_,
-            X,
-            k,
-            metric=self._graph_metric,
-            metric_params=self.metric_params,
-            run=run,
-        )
+        return self._nearest_of(self.fitted_rows_, X, k, run, self._graph_metric)
 
     def _distances_to_fitted(self, X: Any, run: FitContext) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of rows with their distances to all rows that make the map, in float64."""
@@ -352,14 +284,11 @@ def map_dtype(X: Any) -> Any:
     return np.float32 if dtype == np.float32 else np.float64
 
 
-# The base of maps made from distances along the neighbor graph, which they keep for new rows.
-
-
 DOUBLE_ROWS = 2000  # up to this size, double precision costs little
 
 
-class GeodesicEmbedding(GraphEmbedding):
-    """A map of geodesic distances; ``_keep_edges`` remembers the graph that they run along.
+class KeptEdges(Declared):
+    """The neighbor graph, which is kept for the geodesic distances of new rows.
 
     Attributes
     ----------
@@ -380,9 +309,10 @@ class GeodesicEmbedding(GraphEmbedding):
     edge_lengths_: np.ndarray = fitted("n_edges", may_be_empty=True, meaning=share())
     longest_edge_: float = fitted(meaning=above(0))
 
-    def _keep_edges(self, graph: scipy.sparse.csr_matrix) -> None:
+    def _keep_edges(self, graph: scipy.sparse.csr_matrix, dtype: Any = None) -> None:
         """Remember the graph in units of its longest edge."""
-        dtype = np.float64 if graph.shape[0] <= DOUBLE_ROWS else np.float32
+        if dtype is None:
+            dtype = np.float64 if graph.shape[0] <= DOUBLE_ROWS else np.float32
         self.longest_edge_ = float(graph.data.max(initial=0.0)) or 1.0
         self.edge_starts_, self.edge_ends_ = graph.indptr, graph.indices
         self.edge_lengths_ = (graph.data / self.longest_edge_).astype(dtype)
@@ -398,3 +328,34 @@ class GeodesicEmbedding(GraphEmbedding):
     ) -> np.ndarray:
         """Distances of new rows with edges ``links`` to some rows, in units of the longest edge."""
         return geodesics_of_new_rows(self._graph(), links, self.longest_edge_, rows, run)
+
+
+NEW_ROWS = 512  # new rows whose geodesic distances are computed at a time
+
+
+class GeodesicEmbedding(KeptEdges, GraphEmbedding):
+    """A map of geodesic distances from landmarks; new rows are placed by theirs.
+
+    A method writes ``_embed``, which sets ``landmarks_``, and ``_by_geodesics``.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_landmarks,)
+        Indices of the landmarks among the rows of the map.
+    """
+
+    landmarks_: np.ndarray = fitted("n_landmarks", type=int, meaning=some_of("n_kept"))
+
+    def _by_geodesics(self, D: np.ndarray, links: Any, run: FitContext) -> np.ndarray:
+        """Places of rows from distances to the landmarks, both in units of the longest edge."""
+        raise NotImplementedError
+
+    def _links(self, X: Any, run: FitContext) -> scipy.sparse.csr_matrix:
+        return super()._links(X, run).to_csr()
+
+    def _place(self, links: Any, run: FitContext) -> np.ndarray:
+        Z = np.empty((links.shape[0], int(self.n_components)))
+        for rows in row_blocks(len(Z), NEW_ROWS):
+            D = self._geodesics_of_new_rows(links[rows], self.landmarks_, run)
+            Z[rows] = self._by_geodesics(D, links[rows], run)
+        return Z * self.longest_edge_

@@ -16,7 +16,7 @@ from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.local_stress.objective import RADIAL, Law
 from lowland._engines.local_stress.placement import law_height
 from lowland._engines.stress.placement import between_nearest, settled
-from lowland.methods.curvilinear._radial import RadialReducer
+from lowland.methods.curvilinear._base import RadialReducer
 
 # Rows for points of a map: the placement of new rows with the roles of the spaces exchanged.
 
@@ -113,12 +113,6 @@ class CurvilinearComponentAnalysis(RadialReducer, Invertible):
 
     def _law(self) -> Law:
         return Law(self.weighting)
-
-    def _radii(self, kth: np.ndarray) -> np.ndarray:
-        return np.full(len(kth), float(kth.mean()) or 1.0)
-
-    def _radii_of_new(self, kth: np.ndarray) -> np.ndarray:
-        return np.maximum(kth, self.radii_[0])
 
     # --- back ---------------------------------------------------------------------------------
 

@@ -11,14 +11,11 @@ from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
-from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
-from lowland._engines.local_stress.objective import AllPairs, Law, LocalStress, anneal, geometric
+from lowland._engines.local_stress.objective import AllPairs, Law, LocalStress, geometric
 from lowland._engines.local_stress.placement import place_by_law
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_distances
-from lowland._engines.stress import initial_map
-from lowland.methods._bases.distances import FLOAT64_ROWS
-from lowland.methods.curvilinear._base import CurvilinearReducer
+from lowland.methods.curvilinear._base import CurvilinearReducer, centered, in_unit
 
 WIDEST = 0.7  # the reach that the annealing begins with
 # |gap| is rounded off within this share of the deviation, at the beginning and at the end
@@ -81,8 +78,6 @@ class DDHDS(CurvilinearReducer):
     reach: float = param(Real(0.001, 1, closed="both"), default=0.2)
     tol: float = param(Real(0, closed="left"), default=1e-5)
 
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
     weight_center_: float = fitted()
     weight_width_: float = fitted(meaning=above(0))
 
@@ -110,16 +105,12 @@ class DDHDS(CurvilinearReducer):
         D = self._distances(X, run, advice)
         mean, deviation = _moments(D)
         unit = mean or 1.0
-        delta = np.divide(
-            D, unit, dtype=np.float64 if n <= FLOAT64_ROWS else np.float32, casting="same_kind"
-        )
+        delta = in_unit(D, unit)
         spread = deviation / unit or 1.0
         pairs, equal = AllPairs(delta, run.threads), equal_in_distances(delta)
         Y = self._start(X, run, D) / unit
         if self.max_iter > 0:
-            Y = at_common_place(Y, equal)
-            if mean > 0:
-                Y = at_common_place(initial_map.separated(Y, run.rng), equal)
+            Y = self._separated(Y, equal, run) if mean > 0 else at_common_place(Y, equal)
         first, last = max(WIDEST, float(self.reach)), float(self.reach)
 
         def objective_at(t: float, Y: np.ndarray) -> LocalStress:
@@ -127,16 +118,7 @@ class DDHDS(CurvilinearReducer):
             law = law._replace(rounding=geometric(ROUGH, FINE, t) * spread)
             return LocalStress(pairs, law, np.empty(0))
 
-        with limit_blas(1):  # sums over all points must not depend on the number of threads
-            found = anneal(
-                objective_at,
-                Y,
-                max_iter=int(self.max_iter),
-                tol=float(self.tol),
-                monitor=run.monitor,
-                shown=lambda Y: (Y - Y.mean(axis=0)) * unit,
-                told=lambda loss: loss * unit,
-            )
+        found = self._annealed(objective_at, Y, unit, 1, run)
         law = weights(mean / unit, spread, last)
         sums = pairs.sums(found.Y, law, np.empty(0)).stress
         crushed = pairs.sums(np.zeros((n, 1)), law, np.empty(0)).stress
@@ -144,7 +126,7 @@ class DDHDS(CurvilinearReducer):
         self.stress_ = float(sums.sum()) / 2 * unit
         self.stress_per_point_ = sums / np.where(crushed > 0, crushed, 1.0)
         self.loss_history_, self.n_iter_ = found.losses * unit, found.n_iter
-        self.embedding_ = ((found.Y - found.Y.mean(axis=0)) * unit).astype(X.dtype)
+        self.embedding_ = centered(found.Y, unit).astype(X.dtype)
         self.fitted_rows_ = None if self._has_distances else X.copy()
         return self.embedding_.copy()
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland import _native
-from lowland._base.constraints import Array, Integer, Null, OneOf
+from lowland._base.constraints import Integer, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.params import fitted, param
+from lowland._base.params import param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
 from lowland._engines.neighbors.duplicates import (
@@ -22,7 +22,7 @@ from lowland._engines.neighbors.duplicates import (
     equal_in_graph,
 )
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, neighbor_graph_cost
+from lowland._engines.neighbors.search import given_neighbors, neighbor_graph_cost
 from lowland._engines.stress import initial_map
 from lowland.methods.curvilinear._base import CurvilinearReducer
 
@@ -62,7 +62,7 @@ class RankStress:
 
     def __init__(self, lists: RankLists, k: int, threads: int) -> None:
         self.lists, self.k, self.threads = lists, k, threads
-        self._reach = np.zeros(len(lists.points))
+        self.reach = np.zeros(len(lists.points))
 
     def __call__(
         self, Y: np.ndarray, push: float = 1.0, even: float = 0.0
@@ -74,56 +74,10 @@ class RankStress:
         n = len(Y)
         stress, forces, weights = np.empty(n), np.empty(Y.shape), np.empty(n)
         Y = np.ascontiguousarray(Y)
-        out = self._reach, stress, forces, weights
+        out = self.reach, stress, forces, weights
         options = push, even, spacing(n, Y.shape[1], self.k)
         _native.rank_forces(Y, *self.lists, self.k, *options, *out, self.threads)
         return stress, forces / np.where(weights > 0, weights, 1.0)[:, None]
-
-    def rescale(self, factor: float) -> None:
-        """The map was multiplied by ``factor``."""
-        self._reach *= factor**2
-
-
-class Walk(NamedTuple):
-    """The best map that was visited, and the lowest stress until each step."""
-
-    Y: np.ndarray
-    lowest: np.ndarray
-
-
-def walk(
-    stress: RankStress,
-    start: np.ndarray,
-    first: np.ndarray,
-    equal: EqualRows | None,
-    *,
-    max_iter: int,
-    report: Callable[[int, np.ndarray, float], bool],
-) -> Walk:
-    """Follow the pulls of the pairs from ``first``; ``start`` is a visited map, too.
-
-    Pushes are weak at first, so that points pass each other, and steps become shorter at last.
-    """
-    with limit_blas(1):
-        best, least = start, float(stress(start)[0].sum())
-        lowest, Y, velocity = [least], first, np.zeros(first.shape)
-        pulls = stress(Y, WEAK, EVEN)[1] if least > 0 and max_iter > 0 else velocity
-        for step in range(1, max_iter + 1):
-            if least == 0:
-                break
-            done = step / max_iter
-            velocity = MOMENTUM * velocity + RATE * min(1.0, (1 - done) / (1 - GROWING)) * pulls
-            Y, factor = normalized(at_common_place(Y + velocity, equal))
-            velocity *= factor
-            stress.rescale(factor)
-            even = EVEN * min(1.0, (1 - done) / (1 - GROWING))
-            each, pulls = stress(Y, WEAK ** max(0.0, 1 - done / GROWING), even)
-            if each.sum() < least:
-                best, least = Y, float(each.sum())
-            lowest.append(least)
-            if report(step, best, least):
-                break
-        return Walk(best, np.array(lowest))
 
 
 def normalized(Y: np.ndarray) -> tuple[np.ndarray, float]:
@@ -219,11 +173,6 @@ class RankVisu(CurvilinearReducer):
 
     n_neighbors: int = param(Integer(1), default=10)
     max_rank: Any = param(OneOf("auto") | Null() | Integer(1), default="auto")
-    init: Any = param(OneOf("classical", "random") | Array(), default="classical")
-
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
 
     card = Card(
         keeps="the ranks of the nearest neighbors",
@@ -250,36 +199,49 @@ class RankVisu(CurvilinearReducer):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n = X.shape[0]
         k, length = self._neighbors_and_ranks(n - 1)
-        graph = neighbor_graph(
-            X,
-            min(length + 1, n - 1),
-            metric=self.metric,
-            metric_params=self.metric_params,
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        )
+        graph = self._nearest_others(X, min(length + 1, n - 1), run)
         equal = equal_in_distances(X) if self._has_distances else equal_in_graph(graph)
         stress = RankStress(rank_lists(graph, length), k, run.threads)
         start, first = self._starts(X, equal, run)
         del graph
-        found = walk(
-            stress,
-            start,
-            first,
-            equal,
-            max_iter=int(self.max_iter),
-            report=lambda step, Y, loss: run.monitor.iteration(
-                step, lambda: Y.astype(X.dtype), loss, total=int(self.max_iter)
-            ),
-        )
-        self.embedding_ = found.Y.astype(X.dtype)
+        Y, self.loss_history_ = self._walk(stress, start, first, equal, X.dtype, run)
+        self.embedding_ = Y.astype(X.dtype)
         each = stress(self.embedding_.astype(np.float64))[0]  # of the map as it is kept
-        self.stress_, self.loss_history_ = float(each.sum()), found.lowest
-        self.n_iter_ = len(found.lowest) - 1
+        self.stress_, self.n_iter_ = float(each.sum()), len(self.loss_history_) - 1
         self.stress_per_point_ = each / (expected_stress(n, length, k) or 1.0)
         self.fitted_rows_ = None if self._has_distances else X.copy()
         return self.embedding_.copy()
+
+    def _walk(
+        self, stress: RankStress, start: Any, first: Any, equal: Any, dtype: Any, run: FitContext
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The best map that is visited, and the lowest stress until each step.
+
+        The walk follows the pulls of the pairs from ``first``; ``start`` is a visited map, too.
+        Pushes are weak at first, so that points pass each other, and steps become shorter at last.
+        """
+        max_iter = int(self.max_iter)
+        with limit_blas(1):
+            best, least = start, float(stress(start)[0].sum())
+            lowest, Y, velocity = [least], first, np.zeros(first.shape)
+            pulls = stress(Y, WEAK, EVEN)[1] if least > 0 and max_iter > 0 else velocity
+            for step in range(1, max_iter + 1):
+                if least == 0:
+                    break
+                done = step / max_iter
+                velocity = MOMENTUM * velocity + RATE * min(1.0, (1 - done) / (1 - GROWING)) * pulls
+                Y, factor = normalized(at_common_place(Y + velocity, equal))
+                velocity *= factor
+                stress.reach *= factor**2
+                even = EVEN * min(1.0, (1 - done) / (1 - GROWING))
+                each, pulls = stress(Y, WEAK ** max(0.0, 1 - done / GROWING), even)
+                if each.sum() < least:
+                    best, least = Y, float(each.sum())
+                lowest.append(least)
+                shown = partial(best.astype, dtype)
+                if run.monitor.iteration(step, shown, least, total=max_iter):
+                    break
+            return best, np.array(lowest)
 
     def _neighbors_and_ranks(self, others: int) -> tuple[int, int]:
         """K and R for lists out of so many rows."""
@@ -311,8 +273,7 @@ class RankVisu(CurvilinearReducer):
             Y = initial_map.given_numbers(self.init, (n, q), f"the map is {n} rows x {q} columns")
             Y = Y / (np.abs(Y).max() or 1.0)
         Y = normalized(at_common_place(Y, equal))[0]
-        apart = at_common_place(initial_map.separated(Y, run.rng), equal)
-        return Y, normalized(apart)[0]
+        return Y, normalized(self._separated(Y, equal, run))[0]
 
     def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:
         m, n = D.shape

@@ -8,7 +8,7 @@ from lowland._base.constraints import Real
 from lowland._base.params import param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.local_stress.objective import Law
-from lowland.methods.curvilinear._radial import RadialReducer
+from lowland.methods.curvilinear._base import RadialReducer
 
 SMALLEST = 1e-3  # radii are at least this share of their mean, where rows have many copies
 
@@ -67,6 +67,3 @@ class TradeoffMDS(RadialReducer):
 
     def _radii(self, kth: np.ndarray) -> np.ndarray:
         return np.maximum(kth, SMALLEST * float(kth.mean()) or 1.0)
-
-    def _radii_of_new(self, kth: np.ndarray) -> np.ndarray:
-        return np.maximum(kth, float(self.radii_.min()))

@@ -28,7 +28,7 @@ from lowland._engines.grids.nearest_units import nearest_units, unit_sums
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs, largest_eigenpairs
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
+from lowland._engines.neighbors.search import neighbor_query
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.classical_scaling import of_distances
 from lowland._engines.stress.disparities import Disparities, MonotoneCone, stable_order
@@ -99,18 +99,6 @@ class AlphaDecay(NamedTuple):
         A = scipy.sparse.csr_matrix((d, j, starts), shape=(n, n))
         return Kernel(_symmetric(A, self.values(d / bandwidths[i])), bandwidths)
 
-    def nearest(self, X: Any, run: FitContext) -> NeighborGraph:
-        """The nearest neighbors that suffice for most rows; all other rows if they are few."""
-        return neighbor_graph(
-            X,
-            min(FIRST * self.k, X.shape[0] - 1),
-            metric=self.metric,
-            metric_params=self.metric_params,
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        )
-
     def _within_reach(
         self, X: Any, near: NeighborGraph, bandwidths: np.ndarray, run: FitContext
     ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -136,16 +124,11 @@ class AlphaDecay(NamedTuple):
                 task=f"a kernel in which {rows.size} rows have up to {m} neighbors",
                 alternative="take a larger decay, fewer n_neighbors, or decay=None",
             )
-            found = neighbor_query(
-                X,
-                X[rows],
-                m + 1,  # the row itself is one of them
-                metric=self.metric,
-                metric_params=self.metric_params,
-                method="auto" if near.recall_ is None else "cells",  # as the first search
-                threads=run.threads,
-                monitor=run.monitor,
-            )
+            method = "auto" if near.recall_ is None else "cells"  # as the first search
+            options = {"metric": self.metric, "metric_params": self.metric_params, "method": method}
+            shared: dict[str, Any] = {"threads": run.threads, "monitor": run.monitor}
+            # one neighbor more, because the row itself is one of them
+            found = neighbor_query(X, X[rows], m + 1, **options, **shared)
             ids, lengths = found.indices, found.distances.astype(np.float64)
 
     # --- new rows -----------------------------------------------------------------------------
@@ -192,23 +175,21 @@ class Diffusion(NamedTuple):
     vectors: np.ndarray
 
 
-def diffusion(
+def operator_of(
     K: scipy.sparse.csr_matrix, landmark: np.ndarray | None, run: FitContext
 ) -> Diffusion:
     """The operator on the rows of the kernel K, or on landmarks (the cluster of each row)."""
-    degrees = _row_sums(K)
+    degrees = row_sums(K)
+    scale = scipy.sparse.diags(1 / np.sqrt(degrees))
     if landmark is None:
-        scale = 1 / np.sqrt(degrees)
-        S = (scipy.sparse.diags(scale) @ K @ scipy.sparse.diags(scale)).toarray()
-        return _solved(S, np.sqrt(degrees), run)
-    m = int(landmark.max()) + 1
-    C = _indicator(landmark, m)
-    masses = np.bincount(landmark, degrees, minlength=m)
-    B = scipy.sparse.diags(1 / np.sqrt(degrees)) @ (K @ C) @ scipy.sparse.diags(1 / np.sqrt(masses))
-    return _solved(_gram_of_columns(B.tocsr(), run), np.sqrt(masses), run)
-
-
-def _solved(S: np.ndarray, roots: np.ndarray, run: FitContext) -> Diffusion:
+        S, roots = (scale @ K @ scale).toarray(), np.sqrt(degrees)
+    else:
+        n, m = len(landmark), int(landmark.max()) + 1
+        C = scipy.sparse.csr_matrix((np.ones(n), landmark, np.arange(n + 1)), shape=(n, m))
+        masses = np.bincount(landmark, degrees, minlength=m)
+        roots = np.sqrt(masses)
+        B = scale @ (K @ C) @ scipy.sparse.diags(1 / roots)
+        S = _gram_of_columns(B.tocsr(), run)
     with run.monitor.phase("spectrum of the diffusion"):
         pairs = all_eigenpairs(S)
     return Diffusion(S, roots, pairs.values, pairs.vectors)
@@ -227,13 +208,9 @@ def _gram_of_columns(B: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
     return products.sample_gram(turned, np.zeros(turned.shape[1]), run.threads)
 
 
-def _row_sums(K: scipy.sparse.csr_matrix) -> np.ndarray:
+def row_sums(K: scipy.sparse.csr_matrix) -> np.ndarray:
+    """K 1."""
     return np.asarray(K.sum(axis=1), np.float64).ravel()
-
-
-def _indicator(landmark: np.ndarray, m: int) -> scipy.sparse.csr_matrix:
-    n = len(landmark)
-    return scipy.sparse.csr_matrix((np.ones(n), landmark, np.arange(n + 1)), shape=(n, m))
 
 
 # --- landmarks --------------------------------------------------------------------------------
@@ -245,7 +222,7 @@ def landmarks_of(K: scipy.sparse.csr_matrix, m: int, run: FitContext) -> np.ndar
     A cluster is split where it joins parts of the graph that are not connected, unless there are
     so many parts that this makes more than 2 m clusters.
     """
-    degrees = _row_sums(K)
+    degrees = row_sums(K)
     scale = scipy.sparse.diags(1 / np.sqrt(degrees))
     S = products.matrix_times((scale @ K @ scale).tocsr(), run.threads)
     n, q = K.shape[0], min(N_AXES, K.shape[0] - 1)
@@ -410,20 +387,18 @@ def map_of_distances(
             loss = metric(start).loss / metric.scale
             return PotentialMap(start * unit, np.sqrt([loss]), metric.relative_per_point(start))
         objective: Any = metric if kind == "metric" else _ranked(delta, run)
-        if max_iter > 0:
-            start = initial_map.separated(start, run.rng)
         found = majorize(
             objective,
-            start,
+            initial_map.separated(start, run.rng) if max_iter > 0 else start,
             max_iter=max_iter,
             tol=tol,
             monitor=run.monitor,
             shown=lambda Y: shown(_placed(Y, kind, unit)),
             told=lambda loss: float(np.sqrt(loss / objective.scale)),
         )
-        Y = _placed(found.Y, kind, unit)
         losses = np.sqrt(found.losses / objective.scale)
-        return PotentialMap(Y, losses, objective.relative_per_point(found.Y))
+        per_point = objective.relative_per_point(found.Y)
+        return PotentialMap(_placed(found.Y, kind, unit), losses, per_point)
 
 
 def _placed(Y: np.ndarray, kind: str, unit: float) -> np.ndarray:

@@ -4,82 +4,274 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland import _native
-from lowland._base.base import Reducer
-from lowland._base.constraints import (
-    Array,
-    Boolean,
-    Function,
-    Integer,
-    Mapping,
-    Null,
-    OneOf,
-    Real,
-    Several,
-)
+from lowland._base.constraints import Array, Boolean, Integer, Null, OneOf, Real, Several
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import above, at_least, count
+from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
 from lowland._base.traits import Estimate, Reading
 from lowland._base.validation import dense_if_small, is_sparse
-from lowland._engines.distances.metrics import METRICS, canonical
-from lowland._engines.embedding import initial_layout
-from lowland._engines.embedding.particle_mesh import (
-    ParticleMesh,
-    RadialKernel,
-    grid_nodes,
-    similarity,
-)
+from lowland._engines.distances import metrics
+from lowland._engines.distances.distance_rows import rows_of
+from lowland._engines.embedding import initial_layout, particle_mesh
 from lowland._engines.embedding.placement import MapField
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, neighbor_graph_cost
+from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress import initial_map
-from lowland.methods.embedding._pairs import (
-    MORE_CANDIDATES,
-    PairCounts,
-    PairLists,
-    default_neighbors,
-    descend_pairs,
-    local_scales,
-    mid_near_pairs,
-    nearest_scaled,
-    pair_counts,
-    pair_loss,
-)
+from lowland.methods.embedding._base import NeighborMap
 
-# The map that the descent of maps by pairs starts from.
+# The pairs of rows that maps by pairs are made of: near, mid-near and far (Wang et al. 2021).
+#
+#     near      the k rows with the least d_ij^2 / (s_i s_j) among the k + 50 nearest, where s_i is
+#               the mean distance of row i to its fourth, fifth and sixth neighbor
+#     mid-near  the second nearest of six random rows, several times
+#     far       random rows that are not near
+#
+# Random rows are functions of a seed, the row and the place in its list (counter-based numbers):
+# no draw depends on another row, nor on the number of threads.
 
 
-START = 0.01  # standard deviation along the widest axis
+MORE_CANDIDATES = 50  # neighbors beyond k that near pairs are chosen from
+SCALE_OF = slice(3, 6)  # the neighbors whose mean distance is the scale of a row
+LEAST_SCALE = 1e-10  # of the largest scale: rows with many copies have none of their own
+GROUP = 6  # random rows, the second nearest of which is mid-near
+SEVERAL = 10_000  # from here on more neighbors are used by default
 
 
-def start_map(init: Any, X: Any, d: int, run: FitContext, *, distances: bool) -> np.ndarray:
-    """Principal components, noise or a given map, (n, d); of distances classical scaling."""
+class PairCounts(NamedTuple):
+    """How many pairs of each kind a row has."""
+
+    near: int
+    mid: int
+    far: int
+
+
+def default_neighbors(n: int) -> int:
+    """10 neighbors, and 15 more for each factor of ten beyond 10 000 rows."""
+    return 10 if n <= SEVERAL else round(10 + 15 * (math.log10(n) - math.log10(SEVERAL)))
+
+
+def pair_counts(n: int, k: int, mid_ratio: float, far_ratio: float) -> PairCounts:
+    """k near pairs, and mid-near and far pairs in these ratios; of few rows, shares of n.
+
+    There is at least one near pair and, of three rows or more, one far pair.
+    """
+    near, mid, far = min(k, n - 1), round(k * mid_ratio), max(1, round(k * far_ratio))
+    if near + mid + far >= n:
+        share = n / (1 + mid_ratio + far_ratio)
+        near, mid = max(1, min(near, int(share))), int(share * mid_ratio)
+        far = max(1, int(share * far_ratio))
+    return PairCounts(near, min(mid, n - 1), min(far, n - 1 - near))
+
+
+def local_scales(distances: np.ndarray) -> np.ndarray:
+    """s_i: the mean distance to the fourth, fifth and sixth neighbor; of fewer, to the last one."""
+    some = distances[:, SCALE_OF] if distances.shape[1] > SCALE_OF.start else distances[:, -1:]
+    scales = some.astype(np.float64).mean(axis=1)
+    least = LEAST_SCALE * float(scales.max())
+    return np.maximum(scales, least if least > 0 else 1.0)
+
+
+def nearest_scaled(
+    graph: NeighborGraph, scales: np.ndarray, k: int, threads: int, own: np.ndarray | None = None
+) -> np.ndarray:
+    """The k rows with the least d_ij^2 / (s_i s_j) of each list, (m, k); ties by distance.
+
+    ``own`` holds the s_i. They do not change the order, but keep the quotients near 1.
+    """
+    distances = graph.distances.astype(np.float64)
+    if own is not None:
+        distances /= own[:, None]
+    order = np.empty(distances.shape, np.int32)
+    _native.sort_rows(distances / np.sqrt(scales[graph.indices]), False, order, threads)
+    return np.ascontiguousarray(
+        np.take_along_axis(graph.indices, order[:, :k].astype(np.int64), axis=1), np.int32
+    )
+
+
+def mid_near_pairs(
+    X: Any, count: int, seed: int, metric: Any, params: dict[str, Any] | None, run: FitContext
+) -> np.ndarray:
+    """For each row ``count`` times the second nearest of six random rows, (n, count)."""
     n = X.shape[0]
-    if not isinstance(init, str):
-        return initial_layout.given_layout(init, n, d)
-    if init == "random":
-        return initial_layout.random_layout(n, d, run)
-    if distances:
-        Y = np.zeros((n, d))
-        scaled = initial_map.classical_start(X.astype(np.float64), min(d, n - 1), run)
-        Y[:, : scaled.shape[1]] = scaled
-        Y = initial_map.separated(Y, run.rng)
-        Y -= Y.mean(axis=0)
-    else:
-        Y = initial_layout.principal_layout(X, d, run)
-    return Y * (START / Y.std(axis=0).max())
+    size = min(GROUP, n - 1)
+    pairs = np.empty((n, count), np.int32)
+    if count == 0:
+        return pairs
+    distances_of = _measure(X, metrics.canonical(metric), params, run.threads)
+    with run.monitor.phase("mid-near pairs", total=n) as phase:
+        for rows in row_blocks(n, rows_within(24 * size * count + 8 * X.shape[1])):
+            m = rows.stop - rows.start
+            drawn = np.empty((m, count * size), np.int32)
+            _native.draw_groups(rows.start, n, seed, count, drawn, run.threads)
+            distances = distances_of(rows, drawn).reshape(m, count, size)
+            if size > 1:
+                nearest = distances.argmin(axis=2)[..., None]
+                np.put_along_axis(distances, nearest, np.inf, axis=2)
+            second = distances.argmin(axis=2)[..., None]
+            groups = drawn.reshape(m, count, size)
+            pairs[rows] = np.take_along_axis(groups, second, axis=2)[..., 0]
+            phase.advance(m)
+    return pairs
+
+
+def _measure(X: Any, metric: Any, params: dict[str, Any] | None, threads: int) -> Any:
+    """A function of rows and lists (m, c) of others: distances in their order, at least, (m, c)."""
+    if metric == "precomputed":
+        return lambda rows, ids: np.take_along_axis(X[rows], ids.astype(np.int64), axis=1).astype(
+            np.float64
+        )
+    if is_sparse(X):
+        return _sparse_measure(X, metric)
+    if metrics.from_products(metric):
+        points, _ = rows_of(X, metric, "X")
+
+        def squares(rows: slice, ids: np.ndarray) -> np.ndarray:
+            found = np.empty(ids.shape, points.dtype)
+            _native.listed_squares(points, rows.start, ids, found, threads)
+            return found
+
+        return squares
+
+    def distances(rows: slice, ids: np.ndarray) -> np.ndarray:
+        pairs = zip(range(rows.start, rows.stop), ids, strict=True)
+        return np.stack([metrics.pair_distances(X[[i]], X[j], metric, params)[0] for i, j in pairs])
+
+    return distances
+
+
+def _sparse_measure(X: Any, metric: Any) -> Any:
+    """Squared distances of sparse rows from their products; of directions with cosine."""
+    X = X.tocsr().astype(np.float64)
+    norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    directions = metrics.has_directions(metric)
+
+    def squares(rows: slice, ids: np.ndarray) -> np.ndarray:
+        m, count = ids.shape
+        here = np.repeat(np.arange(rows.start, rows.stop), count)
+        products = np.asarray(X[here].multiply(X[ids.ravel()]).sum(axis=1)).ravel()
+        if directions:
+            lengths = np.sqrt(norms[here] * norms[ids.ravel()])
+            cosines = np.divide(products, lengths, out=np.zeros(m * count), where=lengths > 0)
+            return (1 - cosines).reshape(m, count)
+        return (norms[here] + norms[ids.ravel()] - 2 * products).reshape(m, count)
+
+    return squares
+
+
+# Descent of maps by pairs: three phases of steps of Adam (Kingma & Ba 2015) on all pairs.
+#
+# With s = 1 + |y_i - y_j|^2 the loss is
+#
+#     sum over near pairs      w s / (10 + s)
+#   + sum over mid-near pairs  w s / (10^4 + s)
+#   + sum over far pairs       w / (1 + s)
+#
+# The weights w change from phase to phase: mid-near pairs lay out the map at first and are let go
+# in the end. Each point sums the forces on it over lists of its partners in both directions, in
+# one fixed order, so that the map is the same for any number of threads.
+
+
+FIRST_MID = 1000.0  # weight of mid-near pairs at the start
+BETAS = (0.9, 0.999)
+LOOK = 50  # the loss is computed every so many steps
+REDRAW = 10  # far pairs of LocalMAP are drawn again after so many steps
+
+
+class Weights(NamedTuple):
+    """Weights of near, mid-near and far pairs; c of LocalMAP, 0 for PaCMAP."""
+
+    near: float
+    mid: float
+    far: float
+    local: float = 0.0
+
+
+# Starts and columns of the near, the mid-near and the far partners of each point.
+PairLists = tuple[np.ndarray, ...]
+
+
+class PairDescent(NamedTuple):
+    """The final map, losses during the descent, the number of steps, and the last weights."""
+
+    Y: np.ndarray
+    losses: list[float]
+    n_iter: int
+    weights: Weights
+    lists: PairLists
+
+
+def both_directions(pairs: np.ndarray, threads: int) -> PairLists:
+    """Starts and columns of the lists of partners and of those that have the point as partner."""
+    starts = np.empty(len(pairs) + 1, np.int64)
+    _native.pair_starts(pairs, starts, threads)
+    columns = np.empty(starts[-1], np.int32)
+    _native.pair_lists(pairs, starts, columns, threads)
+    return starts, columns
+
+
+def weights_at(step: int, num_iters: Sequence[int], local: float = 0.0) -> Weights:
+    """The weights of a step, counted from 0; ``local`` is c of LocalMAP in the third phase."""
+    first, second, _ = num_iters
+    if step < first:
+        t = step / first
+        return Weights(2.0, (1 - t) * FIRST_MID + t * 3.0, 1.0)
+    if step < first + second:
+        return Weights(3.0, 3.0, 1.0)
+    return Weights(1.0, 0.0, 1.0, local)
+
+
+def pair_loss(lists: PairLists, weights: Weights, Y: np.ndarray, threads: int) -> float:
+    """The loss at the map Y."""
+    losses = np.empty(len(Y))
+    _native.pair_forces(*lists, np.array(weights), Y, np.empty_like(Y), losses, threads)
+    return float(losses.sum())
+
+
+def descend_pairs(
+    lists: PairLists,
+    Y: np.ndarray,
+    num_iters: Sequence[int],
+    learning_rate: float,
+    run: FitContext,
+    local: float = 0.0,
+    redraw: Callable[[int, np.ndarray], np.ndarray] | None = None,
+) -> PairDescent:
+    """Descend from Y. Losses are those before every ``LOOK``-th step, with its weights.
+
+    ``redraw(number, Y)`` gives other far pairs (n, k) after every ``REDRAW`` steps of the third
+    phase.
+    """
+    total, third, threads = sum(num_iters), num_iters[0] + num_iters[1], run.threads
+    here, there = Y.copy(), np.empty_like(Y)
+    moments = np.zeros_like(Y), np.zeros_like(Y)
+    weights, losses, done = weights_at(0, num_iters, local), [], 0
+    for step in range(total):
+        if redraw is not None and step > third and (step - third) % REDRAW == 0:
+            far = redraw((step - third) // REDRAW, here)
+            lists = *lists[:4], *both_directions(far, threads)
+        weights = weights_at(step, num_iters, local)
+        if step % LOOK == 0:
+            losses.append(pair_loss(lists, weights, here, threads))
+        # both corrections of Adam for the zeros that the moments start with
+        first, second = (1 - beta ** (step + 1) for beta in BETAS)
+        rate = learning_rate * second**0.5 / first
+        _native.pair_step(*lists, np.array(weights), rate, here, there, *moments, threads)
+        here, there = there, here
+        done = step + 1
+        if run.monitor.iteration(done, here, losses[-1], total=total):
+            break
+    return PairDescent(here, losses, done, weights, lists)
 
 
 # Out-of-sample rows in a map by pairs: each one is placed alone in the fixed map.
@@ -138,14 +330,16 @@ def _field(Y: np.ndarray, reach: float, threads: int) -> MapField:
     U = np.ascontiguousarray(np.asarray(Y, np.float64) / math.sqrt(2), np.float32)
     kernel = _repulsion(reach)
     large = len(U) >= GRID_POINTS and U.shape[1] <= 3
-    if not large or grid_nodes(U, kernel, MARGIN) > GRID_LIMIT:
+    if not large or particle_mesh.grid_nodes(U, kernel, MARGIN) > GRID_LIMIT:
         return MapField(U, None)
-    return MapField(U, ParticleMesh(kernel, threads).field(U, margin=MARGIN).without_charge())
+    return MapField(
+        U, particle_mesh.ParticleMesh(kernel, threads).field(U, margin=MARGIN).without_charge()
+    )
 
 
-def _repulsion(reach: float) -> RadialKernel:
+def _repulsion(reach: float) -> particle_mesh.RadialKernel:
     """2 R as a function of u^2."""
-    whole = similarity(1.0)
+    whole = particle_mesh.similarity(1.0)
     if reach == 0:
         return whole
     most = reach**2 / 2
@@ -155,16 +349,15 @@ def _repulsion(reach: float) -> RadialKernel:
         tangent = edge * (2 - edge * (1 + squares))
         return np.where(squares < most, whole.values(squares) - tangent, 0.0)
 
-    return RadialKernel(values, whole.pitch)
+    return particle_mesh.RadialKernel(values, whole.pitch)
 
 
+START = 0.01  # standard deviation of the start along the widest axis
 WIDE = 100  # columns; wider tables are searched in as many principal components
 SEEDS = 2**62
-CANDIDATE_BYTES = 64  # of one candidate of a new row: number, distance, quotient, order
-PLACED_BYTES = 1 << 28  # of the new rows that are placed at a time
 
 
-class PairEmbedding(Reducer):
+class PairEmbedding(NeighborMap):
     """A map in which near pairs attract and far pairs repel each other.
 
     Parameters
@@ -225,15 +418,9 @@ class PairEmbedding(Reducer):
     learning_rate: float = param(Real(0, 1e6, closed="right"), default=1.0)
     apply_pca: bool = param(Boolean(), default=True)
     init: Any = param(OneOf("pca", "random") | Array(), default="pca")
-    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
-    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
-    callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
-
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
     loss_: float = fitted()
     loss_history_: np.ndarray = fitted("n_looks")
     n_iter_: int = fitted(type=int)
-    n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     n_mid_near_: int = fitted(type=int)
     n_far_: int = fitted(type=int)
     local_scales_: np.ndarray = fitted("n_samples", meaning=above(0))
@@ -242,8 +429,8 @@ class PairEmbedding(Reducer):
     search_mean_: Any = fitted("n_features", optional=True)
     search_axes_: Any = fitted("n_searched", "n_features", optional=True)
 
-    accepts_sparse = True
-    accepts_distances = True
+    accepts_graph = False
+    wants_pca = False
     reading = Reading(
         axes="The axes have no meaning. Only who is near whom can be read.",
         distances="Rows that are neighbors in the map are mostly neighbors in the data. The "
@@ -275,10 +462,6 @@ class PairEmbedding(Reducer):
 
     # --- fit ----------------------------------------------------------------------------------
 
-    @property
-    def _has_distances(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: distances stand in place of rows, axes are a pair."""
         if self.search_mean_ is None and self.search_axes_ is not None:
@@ -286,8 +469,7 @@ class PairEmbedding(Reducer):
         rows, p = self.fitted_rows_, self.n_features_in_
         if rows is not None and self.search_axes_ is None and rows.shape[1] != p:
             return f"'fitted_rows_' of {rows.shape[1]} columns, but rows have {p}"
-        given = self._has_distances
-        return self._rows_flaw(len(self.embedding_), given) or super().inconsistency()
+        return super().inconsistency()
 
     def check_params(self) -> None:
         """See :meth:`Declared.check_params`; and there are three phases."""
@@ -300,7 +482,6 @@ class PairEmbedding(Reducer):
 
     def _check_training_rows(self, X: Any) -> Any:
         X = super()._check_training_rows(X)
-        self._check_not_beyond_rows(X.shape[0])
         if self._has_distances and is_sparse(X):
             raise DataError(
                 f"{type(self).__name__}: metric='precomputed' needs all distances, because "
@@ -313,27 +494,25 @@ class PairEmbedding(Reducer):
         n, d = rows.shape[0], int(self.n_components)
         k = default_neighbors(n) if self.n_neighbors is None else int(self.n_neighbors)
         counts = pair_counts(n, k, self.MN_ratio, self.FP_ratio)
-        self._check_memory(n, d, counts)
+        require_memory(
+            n * (12 * sum(counts) + 40 * (counts.near + MORE_CANDIDATES) + 24 * d),
+            task=f"{type(self).__name__} with {sum(counts)} pairs for each of {n} rows",
+            alternative="a smaller n_neighbors, MN_ratio or FP_ratio",
+        )
         searched = self._searched(rows, run)
-        graph = self._candidates(searched, counts.near, run)
+        graph = self._nearest_rows(searched, min(counts.near + MORE_CANDIDATES, n - 1), run)
         if run.shared is not None and self.search_axes_ is None:
             run.shared.graph = graph
         equal = equal_in_graph(graph)
         scales = local_scales(graph.distances)
         seeds = [int(seed) for seed in run.rng.integers(SEEDS, size=3)]
         near = nearest_scaled(graph, scales, counts.near, run.threads, scales)
-        metric = {"metric": self.metric, "metric_params": self.metric_params}
-        mid = mid_near_pairs(searched, counts.mid, seeds[0], **metric, run=run)
+        mid = mid_near_pairs(searched, counts.mid, seeds[0], self.metric, self.metric_params, run)
         far = np.empty((n, counts.far), np.int32)
         _native.draw_far(near, seeds[1], far, run.threads)
         dtype = np.promote_types(graph.distances.dtype, np.float32)
         del graph
-        Y = at_common_place(
-            start_map(self.init, searched, d, run, distances=self._has_distances).astype(
-                np.float32
-            ),
-            equal,
-        )
+        Y = at_common_place(self._start(searched, run).astype(np.float32), equal)
         within = np.full(n, n, np.int32)  # the rows that far pairs are drawn from
 
         def redraw(number: int, Y: np.ndarray) -> np.ndarray:
@@ -341,13 +520,13 @@ class PairEmbedding(Reducer):
             _native.redraw_far(near, Y, self._reach(), seed, far, within, run.threads)
             return far
 
+        pairs = [part for kind in (near, mid, far) for part in both_directions(kind, run.threads)]
         found = descend_pairs(
-            PairLists.of(near, mid, far, run.threads),
+            tuple(pairs),
             np.ascontiguousarray(Y),
             [int(steps) for steps in self.num_iters],
-            learning_rate=float(self.learning_rate),
-            monitor=run.monitor,
-            threads=run.threads,
+            float(self.learning_rate),
+            run,
             local=self._reach() / 2,
             redraw=redraw if self._reach() > 0 else None,
         )
@@ -362,21 +541,28 @@ class PairEmbedding(Reducer):
         self.fitted_rows_ = None if self._has_distances else searched.copy()
         return self.embedding_.copy()
 
-    def _check_memory(self, n: int, d: int, counts: PairCounts) -> None:
-        pairs = 12 * sum(counts) + 40 * (counts.near + MORE_CANDIDATES)
-        require_memory(
-            n * (pairs + 24 * d),
-            task=f"{type(self).__name__} with {sum(counts)} pairs for each of {n} rows",
-            alternative="a smaller n_neighbors, MN_ratio or FP_ratio",
-        )
+    def _start(self, X: Any, run: FitContext) -> np.ndarray:
+        """Principal components, noise or a given map, (n, d); of distances classical scaling."""
+        n, d = X.shape[0], int(self.n_components)
+        if not isinstance(self.init, str):
+            return initial_layout.given_layout(self.init, n, d)
+        if self.init == "random":
+            return initial_layout.random_layout(n, d, run)
+        if self._has_distances:
+            Y = np.zeros((n, d))
+            scaled = initial_map.classical_start(X.astype(np.float64), min(d, n - 1), run)
+            Y[:, : scaled.shape[1]] = scaled
+            Y = initial_map.separated(Y, run.rng)
+            Y -= Y.mean(axis=0)
+        else:
+            Y = initial_layout.principal_layout(X, d, run)
+        return Y * (START / Y.std(axis=0).max())
 
     def _searched(self, rows: Any, run: FitContext) -> Any:
         """The rows that are searched for pairs: themselves, or their principal components."""
         self.search_mean_ = self.search_axes_ = None
-        euclidean = not callable(self.metric) and canonical(self.metric) in (
-            "euclidean",
-            "sqeuclidean",
-        )
+        known = "" if callable(self.metric) else metrics.canonical(self.metric)
+        euclidean = known in ("euclidean", "sqeuclidean")
         if not (self.apply_pca and euclidean and rows.shape[1] > WIDE):
             return rows
         q = min(WIDE, rows.shape[0] - 1)
@@ -390,46 +576,16 @@ class PairEmbedding(Reducer):
         rows = rows.astype(dtype, copy=False)
         return products.times(rows, self.search_mean_, self.search_axes_.T, run.threads)
 
-    def _candidates(self, rows: Any, k: int, run: FitContext) -> NeighborGraph:
-        return neighbor_graph(
-            rows,
-            min(k + MORE_CANDIDATES, rows.shape[0] - 1),
-            metric=self.metric,
-            metric_params=self.metric_params,
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        ).in_distances()
-
     # --- new rows -----------------------------------------------------------------------------
 
-    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        candidates = min(self.n_neighbors_ + MORE_CANDIDATES, len(self.embedding_))
-        step = rows_within(CANDIDATE_BYTES * candidates, PLACED_BYTES)
-        blocks = row_blocks(X.shape[0], step)
-        parts = [self._placed_rows(X[rows], candidates, run) for rows in blocks]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    def _known_neighbors(self) -> int:
+        return self.n_neighbors_ + MORE_CANDIDATES
 
-    def _placed_rows(self, X: Any, candidates: int, run: FitContext) -> np.ndarray:
-        """Some new rows in the map; rows equal to a fitted row get its place."""
-        near = self._candidates_of(X, candidates, run)
-        ids = nearest_scaled(near, self.local_scales_, self.n_neighbors_, run.threads)
-        Z = place_pairs(self.embedding_, ids, self.far_weight_, self._reach(), run)
-        Z = Z.astype(self.embedding_.dtype)
-        equal = near.distances[:, 0] == 0
-        Z[equal] = self.embedding_[near.indices[equal, 0]]
-        return Z.astype(X.dtype, copy=False)
-
-    def _candidates_of(self, X: Any, k: int, run: FitContext) -> NeighborGraph:
-        if self.fitted_rows_ is None:
-            return given_neighbors(X, k, monitor=run.monitor)
+    def _nearest_fitted(self, X: Any, k: int, run: FitContext) -> NeighborGraph:
         if self.search_axes_ is not None:
             X = self._in_axes(X, self.fitted_rows_.dtype, run)
-        return query_fitted(
-            self.fitted_rows_,
-            X.toarray() if is_sparse(X) and not is_sparse(self.fitted_rows_) else X,
-            k,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            run=run,
-        ).in_distances()
+        return super()._nearest_fitted(X, k, run)
+
+    def _places(self, near: NeighborGraph, run: FitContext) -> np.ndarray:
+        ids = nearest_scaled(near, self.local_scales_, self.n_neighbors_, run.threads)
+        return place_pairs(self.embedding_, ids, self.far_weight_, self._reach(), run)

@@ -31,7 +31,7 @@ from lowland._engines.embedding.descent import Stage
 from lowland._engines.embedding.divergence import Forces
 from lowland._engines.embedding.map_order import EdgeOrder
 from lowland._engines.embedding.particle_mesh import ParticleMesh, RadialKernel, grid_nodes
-from lowland.methods.embedding._fuzzy_map import FuzzyGraph
+from lowland.methods.embedding._fuzzy_graph import FuzzyGraph
 
 LONGEST = 4.0  # force between two points
 STEEPEST = 3.0  # of b: the kernels compute powers of 1e12 in float32
@@ -203,10 +203,6 @@ class DensityTerm:
     def arrange(self, order: np.ndarray, edges: FuzzyGraph) -> None:
         """Follow a new order of the points, whose edges are given; their weights are not used."""
         self.edges, self.R, self.per_row = edges, self.R[order], self.per_row[order]
-
-    def correlation(self, r: np.ndarray) -> float:
-        """Corr(R, r), smoothed."""
-        return float(self.R @ (r - r.mean())) / (len(r) * float(np.sqrt(r.var() + SHIFT)))
 
     def add_to(self, gradient: np.ndarray, Y: np.ndarray) -> None:
         """Subtract the force from ``gradient`` (n, d), in place."""

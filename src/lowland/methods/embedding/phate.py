@@ -11,7 +11,7 @@ import scipy.sparse
 from lowland._base.constraints import Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, above, index_of
+from lowland._base.models.checks import above, index_of, some_of
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._engines.distances.dissimilarities import distance_matrix
@@ -19,17 +19,7 @@ from lowland._engines.linalg import products
 from lowland._engines.neighbors.duplicates import equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.methods._bases.distances import FLOAT64_ROWS, DistanceReducer
-from lowland.methods.embedding._diffusion import (
-    FIRST,
-    AlphaDecay,
-    Kernel,
-    diffusion,
-    entropies_of,
-    knee,
-    landmarks_of,
-    map_of_distances,
-    potential,
-)
+from lowland.methods.embedding import _diffusion as diffusion
 
 SQUARES = 6  # matrices of all pairs of points that are in memory at once
 USUAL_LANDMARKS = 2000
@@ -138,16 +128,13 @@ class PHATE(DistanceReducer):
     tol: float = param(Real(0, closed="left"), default=1e-6)
     callback: Callable[..., Any] | None = param(Null() | Function(), default=None)
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
     t_: int = fitted(type=int)
     entropies_: np.ndarray = fitted("n_powers")
     eigenvalues_: np.ndarray = fitted("n_landmarks")
     stress_: float = fitted()
     loss_history_: np.ndarray = fitted("n_steps")
     n_iter_: int = fitted(type=int)
-    distinct_rows_: np.ndarray = fitted(
-        "n_distinct", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
-    )
+    distinct_rows_: np.ndarray = fitted("n_distinct", type=int, meaning=some_of("n_samples"))
     bandwidths_: np.ndarray = fitted("n_distinct", meaning=above(0))
     landmarks_: np.ndarray = fitted("n_distinct", type=int, meaning=index_of("n_landmarks"))
     landmark_map_: np.ndarray = fitted("n_landmarks", "n_components")
@@ -177,7 +164,7 @@ class PHATE(DistanceReducer):
         m = min(n, USUAL_LANDMARKS)
         points = Estimate(0.02 + 2e-10 * m**3 + 1e-7 * m * m, 8 * SQUARES * m * m)
         clusters = Estimate(7e-5 * n, 3500 * n) if n > m else Estimate(0.0, 0.0)
-        neighbors = neighbor_graph_cost(n, p, FIRST * 5)
+        neighbors = neighbor_graph_cost(n, p, diffusion.FIRST * 5)
         return (neighbors + clusters + points).holding(16 * n * p + 600 * n)
 
     # --- fit ----------------------------------------------------------------------------------
@@ -185,10 +172,10 @@ class PHATE(DistanceReducer):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         kernel, group = self._kernel(X, run)
         landmark = self._landmarks(kernel, run)
-        P = diffusion(kernel.K, landmark, run)
-        self.eigenvalues_, self.entropies_ = P.values, entropies_of(P.values)
-        self.t_ = knee(self.entropies_) if self.t == "auto" else int(self.t)
-        U = potential(P, self.t_, float(self.gamma), run)
+        P = diffusion.operator_of(kernel.K, landmark, run)
+        self.eigenvalues_, self.entropies_ = P.values, diffusion.entropies_of(P.values)
+        self.t_ = diffusion.knee(self.entropies_) if self.t == "auto" else int(self.t)
+        U = diffusion.potential(P, self.t_, float(self.gamma), run)
         D = distance_matrix(
             U,
             "euclidean",
@@ -207,7 +194,7 @@ class PHATE(DistanceReducer):
                 points = products.matrix_times(_walk(kernel.K), run.threads)(points[landmark])
             return points[group]
 
-        found = map_of_distances(
+        found = diffusion.map_of_distances(
             D,
             int(self.n_components),
             self.mds,
@@ -225,57 +212,53 @@ class PHATE(DistanceReducer):
         self.fitted_rows_ = None if self._has_distances else X.copy()
         return self.embedding_.copy()
 
-    def _kernel(self, X: Any, run: FitContext) -> tuple[Kernel, np.ndarray]:
+    def _kernel(self, X: Any, run: FitContext) -> tuple[diffusion.Kernel, np.ndarray]:
         """The kernel of the different rows, and which of them each row is."""
-        decay = self._decay(X.shape[0] - 1)
-        near = decay.nearest(X, run)
+        n = X.shape[0]
+        decay = self._decay(n - 1)
+        near = self._nearest_others(X, min(diffusion.FIRST * decay.k, n - 1), run)
         equal = equal_in_graph(near)
         if equal is None:
-            self.distinct_rows_ = np.arange(X.shape[0])
+            self.distinct_rows_ = np.arange(n)
             return decay.of_rows(X, near, run), self.distinct_rows_
-        first = self.distinct_rows_ = equal.first
-        if len(first) == 1:
-            return Kernel(scipy.sparse.identity(1, format="csr"), np.ones(1)), equal.group
-        different = (
-            np.ascontiguousarray(X[np.ix_(first, first)]) if self._has_distances else X[first]
-        )
-        decay = self._decay(len(first) - 1)
-        return decay.of_rows(different, decay.nearest(different, run), run), equal.group
+        self.distinct_rows_ = equal.first
+        m = len(equal.first)
+        if m == 1:
+            return diffusion.Kernel(scipy.sparse.identity(1, format="csr"), np.ones(1)), equal.group
+        X, decay = self._part_of(X, equal.first), self._decay(m - 1)
+        near = self._nearest_others(X, min(diffusion.FIRST * decay.k, m - 1), run)
+        return decay.of_rows(X, near, run), equal.group
 
-    def _decay(self, most: int) -> AlphaDecay:
+    def _decay(self, most: int) -> diffusion.AlphaDecay:
         """The kernel; a row has at most so many neighbors."""
-        return AlphaDecay(
+        k, alpha = (
             min(int(self.n_neighbors), most),
             None if self.decay is None else float(self.decay),
-            self.metric,
-            self.metric_params,
         )
+        return diffusion.AlphaDecay(k, alpha, self.metric, self.metric_params)
 
-    def _landmarks(self, kernel: Kernel, run: FitContext) -> np.ndarray | None:
+    def _landmarks(self, kernel: diffusion.Kernel, run: FitContext) -> np.ndarray | None:
         """The landmark of each different row; None if all of them are landmarks."""
         n, most = len(kernel.bandwidths), self.n_landmarks
         m = n if most is None else min(n, int(most))
         _require_squares(m)
         if m == n:
             return None
-        landmark = landmarks_of(kernel.K, m, run)
+        landmark = diffusion.landmarks_of(kernel.K, m, run)
         _require_squares(int(landmark.max()) + 1)
         return landmark
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
+    def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:
         decay = self._decay(len(self.distinct_rows_))
         places = self.landmark_map_[self.landmarks_]
-        Z = np.empty((X.shape[0], places.shape[1]))
-        for rows, D in self._distances_to_fitted(X, run):
-            K = decay.of_new_rows(np.ascontiguousarray(D[:, self.distinct_rows_]), self.bandwidths_)
-            part = products.matrix_times(_walk(K), run.threads)(places)
-            equal = D == 0
-            known = equal.any(axis=1)
-            part[known] = self.embedding_[equal[known].argmax(axis=1)]
-            Z[rows] = part
-        return Z.astype(X.dtype)
+        K = decay.of_new_rows(np.ascontiguousarray(D[:, self.distinct_rows_]), self.bandwidths_)
+        Z = products.matrix_times(_walk(K), run.threads)(places)
+        equal = D == 0
+        known = equal.any(axis=1)
+        Z[known] = self.embedding_[equal[known].argmax(axis=1)]
+        return Z
 
 
 def _require_squares(m: int) -> None:
@@ -288,6 +271,5 @@ def _require_squares(m: int) -> None:
 
 def _walk(K: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """One step of the walk: K with rows of sum 1."""
-    sums = np.asarray(K.sum(axis=1), np.float64).ravel()
-    data = K.data / np.repeat(sums, np.diff(K.indptr))
+    data = K.data / np.repeat(diffusion.row_sums(K), np.diff(K.indptr))
     return scipy.sparse.csr_matrix((data, K.indices, K.indptr), shape=K.shape)

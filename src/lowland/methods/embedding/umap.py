@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,44 +15,20 @@ from lowland._base.models.checks import Interval
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import is_sparse
+from lowland._engines.embedding import placement
 from lowland._engines.embedding.descent import descend
-from lowland._engines.embedding.particle_mesh import Field, ParticleMesh, grid_nodes
-from lowland._engines.embedding.placement import (
-    GRID_LIMIT,
-    MARGIN,
-    Height,
-    settled,
-    settled_on_grid,
-)
+from lowland._engines.embedding.particle_mesh import ParticleMesh, grid_nodes
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph_cost, neighbor_query
-from lowland.methods.embedding._fuzzy_map import (
-    FuzzyGraph,
-    FuzzyMap,
-    beside_the_map,
-    graph_of_kept,
-    known_squares,
-    memberships,
-)
-from lowland.methods.embedding._umap_descent import (
-    STEEPEST,
-    DensityTerm,
-    UmapForces,
-    UmapLaw,
-    calm_start,
-    curve_parameters,
-    data_radii,
-    row_normalized,
-    starting_layout,
-    umap_law,
-    umap_stages,
-)
+from lowland.methods.embedding import _fuzzy_graph as fuzzy
+from lowland.methods.embedding import _umap_descent as umap
+from lowland.methods.embedding._base import NeighborMap
 
 # New rows in a map of UMAP, and points of the map back in the space of the data.
 #
-# A new row is placed at a minimum of its own J (see :mod:`._umap_forces`) while the map is fixed:
+# A new row is placed at a minimum of its own J (see ``_umap_descent.py``) while the map is fixed:
 # this is where a fitted row would be. Back, a point of the map becomes the mean of the rows at
 # its nearest points, weighted by their memberships 1 / (1 + a u^b). The reference implementation
 # goes on from there to a minimum of the cross entropy in the space of the data. On held-out rows
@@ -60,74 +36,13 @@ from lowland.methods.embedding._umap_descent import (
 # repulsion carries rows out of the data.
 
 
-BACK_BYTES = 1 << 26
-
-
-class UmapField(NamedTuple):
-    """The places of a map in float32, and their field on a grid; None: more than 3 dimensions."""
-
-    Y: np.ndarray
-    grid: Field | None
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of both."""
-        return int(self.Y.nbytes) + (0 if self.grid is None else int(self.grid.values.nbytes))
-
-
-def umap_field(Y: np.ndarray, law: UmapLaw, threads: int) -> UmapField:
-    """What new rows need to know of a map."""
-    with np.errstate(over="ignore"):
-        Y = np.ascontiguousarray(Y, np.float32)
-    if not np.isfinite(Y).all():
-        raise DataError("the map of the model has coordinates beyond float32; fit the model again.")
-    kernel = law.radial()
-    if Y.shape[1] > 3 or grid_nodes(Y, kernel, MARGIN) > GRID_LIMIT:
-        return UmapField(Y, None)
-    mesh = ParticleMesh(kernel, threads, "take fewer dimensions")
-    return UmapField(Y, mesh.field(Y, margin=MARGIN).without_charge())
-
-
-def place_in_umap(
-    field: UmapField, law: UmapLaw, total: float, ids: np.ndarray, p: np.ndarray, threads: int
-) -> np.ndarray:
-    """Places for rows with these fitted neighbors (m, k), and p_j of them, which sum to 1."""
-    Y, grid = field
-    if grid is not None:
-        return settled_on_grid(Y, grid, ids, p, 0.0, total, threads, law.a, law.b)
-    k = ids.shape[1]
-    ids = np.ascontiguousarray(np.maximum(ids, 0), np.int32)
-    p = np.ascontiguousarray(p, np.float32)
-
-    def height(Z: np.ndarray, rows: np.ndarray) -> Height:
-        starts = np.arange(len(rows) + 1, dtype=np.int64) * k
-        near, weights = ids[rows].ravel(), p[rows].ravel()
-        pull, push = np.empty_like(Z), np.empty_like(Z)
-        sums, potential = np.empty((len(rows), 2)), np.empty(len(rows))
-        _native.attract(starts, near, weights, Z, Y, 0.0, pull, sums, threads, law.a, law.b)
-        law.repel(Z, Y, push, threads, potential, same=False)
-        return Height(sums[:, 0] + potential / total, pull - push / total, sums[:, 1])
-
-    start = np.einsum("ik,ikd->id", p, Y[ids].astype(np.float64))
-    return settled(np.ascontiguousarray(start, np.float32), height)
-
-
-def back_to_rows(X: np.ndarray, ids: np.ndarray, phi: np.ndarray) -> np.ndarray:
-    """Means of the rows with these numbers (m, k), weighted by memberships (m, k); in float64."""
-    m, k = ids.shape
-    found = np.empty((m, X.shape[1]))
-    shares = phi / phi.sum(axis=1, keepdims=True)
-    for rows in row_blocks(m, rows_within(8 * k * X.shape[1], BACK_BYTES)):
-        found[rows] = np.einsum("ik,ikp->ip", shares[rows], X[ids[rows]].astype(np.float64))
-    return found
-
-
+BACK_BYTES = 1 << 26  # of rows of the data that a block of points of the map is the mean of
 MANY_ROWS = 10_000  # above, fewer steps are the default
 MESH_DIMENSIONS = 3  # in more of them pairs are drawn
 DENSITY_EPOCHS = 200  # steps in addition, if there are densities
 
 
-class UMAP(FuzzyMap, Invertible):
+class UMAP(NeighborMap, Invertible):
     """Minimize the fuzzy cross entropy of neighbor graphs; in the map 1 / (1 + a |y_i - y_j|^2b).
 
     Use it to look at clusters and at how they are connected, for maps of three and more dimensions,
@@ -140,6 +55,18 @@ class UMAP(FuzzyMap, Invertible):
     ----------
     n_components : int, default=2
         Dimension of the map. Beyond 3 the repulsion is estimated from drawn pairs.
+    n_neighbors : int, default=15
+        Number of neighbors of each row, the row itself counted. Large values show coarse structure.
+    set_op_mix_ratio : float, default=1.0
+        1 keeps an edge if one of its rows has it (fuzzy union), 0 only if both have (intersection).
+    local_connectivity : float, default=1.0
+        Number of neighbors at which each row counts as fully connected.
+    target_metric : {"categorical", "euclidean"}, default="categorical"
+        What ``y`` of ``fit`` holds, if it is given: classes (-1 or None: unknown), or numbers.
+    target_weight : float, default=0.5
+        Weight of the target, from 0 (ignored) to 1 (classes are torn apart).
+    disconnection_distance : float or None, default=None
+        Rows that have no neighbor nearer than this are set aside. None sets no row aside.
     min_dist : float, default=0.1
         Distance in the map up to which rows count as near. 0 packs clusters tightly.
     spread : float, default=1.0
@@ -163,6 +90,14 @@ class UMAP(FuzzyMap, Invertible):
 
     Attributes
     ----------
+    n_neighbors_ : int
+        Number of other rows among the neighbors of each row.
+    nearest_distances_ : ndarray of shape (n_samples,)
+        Distance rho of each row to its nearest neighbor.
+    widths_ : ndarray of shape (n_samples,)
+        Width sigma of the memberships of each row's neighbors; 0 if all memberships are 1.
+    isolated_ : ndarray of shape (n_samples,)
+        True for rows without neighbors. They are put on a circle around the map.
     a_ : float
         The a of the similarity in the map.
     b_ : float
@@ -182,7 +117,8 @@ class UMAP(FuzzyMap, Invertible):
     step at once, divided by the degree of the row, with momentum and a gain per coordinate. The
     seed decides about the start and, above three dimensions, the drawn pairs; the result is the
     same, to the last bit, for any ``n_jobs``. The repulsion is smooth near 0 instead of cut, see
-    ``_umap_law.py``. New rows are placed also if they are farther than ``disconnection_distance``.
+    ``_umap_descent.py``. New rows are placed also if they are farther than
+    ``disconnection_distance``.
 
     ``transform`` places each new row by itself at the minimum of its own loss, from the mean of its
     neighbors, while the map is fixed. It uses neither target nor densities.
@@ -204,6 +140,12 @@ class UMAP(FuzzyMap, Invertible):
     (150, 2)
     """
 
+    n_neighbors: int = param(Integer(2), default=15)
+    set_op_mix_ratio: float = param(Real(0, 1, closed="both"), default=1.0)
+    local_connectivity: float = param(Real(0, closed="left"), default=1.0)
+    target_metric: str = param(OneOf("categorical", "euclidean"), default="categorical")
+    target_weight: float = param(Real(0, 1, closed="both"), default=0.5)
+    disconnection_distance: float | None = param(Null() | Real(0), default=None)
     min_dist: float = param(Real(0, closed="left"), default=0.1)
     spread: float = param(Real(1e-3, 1e6, closed="both"), default=1.0)
     n_epochs: int | None = param(Null() | Integer(0), default=None)
@@ -213,10 +155,13 @@ class UMAP(FuzzyMap, Invertible):
     negative_sample_rate: float = param(Real(0, 1e6, closed="right"), default=5.0)
     density: float = param(Real(0, 1e6, closed="both"), default=0.0)
     a: float | None = param(Null() | Real(1e-12, 1e6, closed="both"), default=None)
-    b: float | None = param(Null() | Real(0.01, STEEPEST, closed="both"), default=None)
+    b: float | None = param(Null() | Real(0.01, umap.STEEPEST, closed="both"), default=None)
 
+    nearest_distances_: np.ndarray = fitted("n_samples")
+    widths_: np.ndarray = fitted("n_samples")
+    isolated_: np.ndarray = fitted("n_samples", type=bool)
     a_: float = fitted(meaning=Interval(1e-30, 1e12))
-    b_: float = fitted(meaning=Interval(1e-30, STEEPEST))
+    b_: float = fitted(meaning=Interval(1e-30, umap.STEEPEST))
     n_iter_: int = fitted(type=int)
     loss_history_: np.ndarray = fitted("n_looks")
     n_connected_components_: int = fitted(type=int)
@@ -233,6 +178,7 @@ class UMAP(FuzzyMap, Invertible):
         "O(n) memory",
     )
     reference = "McInnes, Healy & Melville (2018)"
+    uses_target = True
     reading = Reading(
         axes="The axes have no meaning. Only who is near whom can be read.",
         distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
@@ -254,14 +200,44 @@ class UMAP(FuzzyMap, Invertible):
     # --- fit ------------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
-        a, b = self._curve()
-        rows, near, graph = self._seen(X, y, run)
+        self.a_, self.b_ = self._curve()
+        rows, near = self._rows_and_graph(X, run)
+        if run.shared is not None:
+            run.shared.graph = near
+        if self.disconnection_distance is not None:
+            near = fuzzy.without_far(near, self.disconnection_distance)
+        graph = self._graph(near, y, run)
         self.rad_orig_ = self.rad_emb_ = None
-        Y = self._descended(graph, near, rows, self.isolated_, (a, b), run)
-        Y = at_common_place(beside_the_map(Y, self.isolated_), equal_in_graph(near))
-        self.a_, self.b_ = a, b
+        Y = self._descended(graph, near, rows, run)
+        Y = at_common_place(fuzzy.beside_the_map(Y, self.isolated_), equal_in_graph(near))
         self.embedding_ = Y.astype(np.promote_types(near.distances.dtype, np.float32))
+        self.fitted_rows_ = None if rows is None else rows.copy()
         return self.embedding_.copy()
+
+    def _neighbors_of(self, rows: Any, run: FitContext) -> NeighborGraph:
+        k = min(int(self.n_neighbors), rows.shape[0]) - 1
+        return self._nearest_rows(rows, k, run, at_least=0)
+
+    def _graph(self, near: NeighborGraph, y: Any, run: FitContext) -> fuzzy.FuzzyGraph:
+        """The fuzzy graph, changed by the target y if there is one; sets what is fitted of it."""
+        k = min(int(self.n_neighbors), near.n_neighbors + 1)
+        graph, local = fuzzy.fuzzy_graph(
+            near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads
+        )
+        if y is not None:
+            weight = float(self.target_weight)
+            graph = fuzzy.with_target(graph, y, self.target_metric, weight, k, run)
+        self.isolated_ = np.diff(graph.indptr) == 0
+        if self.isolated_.all():
+            way = "add edges"
+            if self.disconnection_distance is not None:
+                way = "take a larger disconnection_distance"
+            if (near.indices >= 0).any():
+                way = "take a larger set_op_mix_ratio, or a smaller target_weight"
+            raise DataError(f"UMAP: no row has a neighbor; {way}.")
+        self.n_neighbors_, self.nearest_distances_ = near.n_neighbors, local.nearest
+        self.widths_ = np.where(np.isfinite(local.widths), local.widths, 0.0)
+        return graph
 
     def _curve(self) -> tuple[float, float]:
         if (self.a is None) != (self.b is None):
@@ -274,51 +250,38 @@ class UMAP(FuzzyMap, Invertible):
                 f"spread={float(self.spread):g}; take a "
                 "smaller min_dist or a larger spread."
             )
-        return curve_parameters(float(self.spread), float(self.min_dist))
+        return umap.curve_parameters(float(self.spread), float(self.min_dist))
 
     def _descended(
-        self,
-        graph: FuzzyGraph,
-        near: NeighborGraph,
-        rows: Any,
-        isolated: np.ndarray,
-        curve: tuple[float, float],
-        run: FitContext,
+        self, graph: fuzzy.FuzzyGraph, near: NeighborGraph, rows: Any, run: FitContext
     ) -> np.ndarray:
         """The map of the rows that have neighbors."""
+        isolated, curve = self.isolated_, (self.a_, self.b_)
         n, kept = graph.n, np.flatnonzero(~isolated)
         steps = self._steps(n)
-        radii = data_radii(graph, known_squares(graph, near)) if self.density else None
+        radii = umap.data_radii(graph, fuzzy.known_squares(graph, near)) if self.density else None
         init = self.init
         if isolated.any():
-            graph = graph_of_kept(graph, kept)
+            graph = fuzzy.graph_of_kept(graph, kept)
             rows = None if rows is None else rows[kept]
             init = init if isinstance(init, str) else np.asarray(init)[kept]
-        Y, self.n_connected_components_ = starting_layout(
+        Y, self.n_connected_components_ = umap.starting_layout(
             init, rows, graph, int(self.n_components), run
         )
         if not isolated.any():
             Y = at_common_place(Y, equal_in_graph(near))
         # edges that the reference implementation would never draw
         graph = graph.kept(graph.weights >= graph.weights.max() / max(steps, 1))
-        forces = UmapForces(
-            row_normalized(graph),
-            umap_law(*curve),
-            self._rate(),
-            int(run.rng.integers(2**62)),
-            run.threads,
-        )
+        P, seed = umap.row_normalized(graph), int(run.rng.integers(2**62))
+        forces = umap.UmapForces(P, umap.umap_law(*curve), self._rate(), seed, run.threads)
         if radii is not None:
-            forces.density = DensityTerm(graph, radii[kept], self.density, *curve, run.threads)
-            forces.density_from = calm_start(steps)
+            forces.density = umap.DensityTerm(graph, radii[kept], self.density, *curve, run.threads)
+            forces.density_from = umap.calm_start(steps)
+        calm = radii is not None or Y.shape[1] > MESH_DIMENSIONS
         found = descend(
             forces,
             np.ascontiguousarray(Y),
-            umap_stages(
-                steps,
-                not isinstance(self.init, str),
-                radii is not None or Y.shape[1] > MESH_DIMENSIONS,
-            ),
+            umap.umap_stages(steps, not isinstance(self.init, str), calm),
             learning_rate=float(self.learning_rate),
             tol=0.0,
             monitor=run.monitor,
@@ -326,9 +289,8 @@ class UMAP(FuzzyMap, Invertible):
         self.loss_history_, self.n_iter_ = found.losses, found.n_iter
         if radii is not None:
             self.rad_orig_, self.rad_emb_ = radii, np.zeros(n)
-            self.rad_emb_[kept[found.rows]] = forces.density.radii(
-                np.ascontiguousarray(found.Y[found.rows])
-            )
+            there = np.ascontiguousarray(found.Y[found.rows])
+            self.rad_emb_[kept[found.rows]] = forces.density.radii(there)
         return found.Y
 
     def _steps(self, n: int) -> int:
@@ -341,22 +303,30 @@ class UMAP(FuzzyMap, Invertible):
 
     # --- new rows -------------------------------------------------------------------------------
 
-    def _law(self, run: FitContext) -> UmapLaw:
-        curve = self.a_, self.b_
-        return run.prepared("law", (), curve, lambda: umap_law(*curve))
-
     def _places(self, near: NeighborGraph, run: FitContext) -> np.ndarray:
-        law, k = self._law(run), near.n_neighbors
-        local = memberships(near, k + 1, self.local_connectivity, run.threads)
+        curve, threads, k = (self.a_, self.b_), run.threads, near.n_neighbors
+        law = run.prepared("law", (), curve, lambda: umap.umap_law(*curve))
+        local = fuzzy.memberships(near, k + 1, self.local_connectivity, threads)
         p = local.weights / local.weights.sum(axis=1, keepdims=True)
-        field = run.prepared(
-            "field",
-            (self.embedding_,),
-            (self.a_, self.b_),
-            lambda: umap_field(self.embedding_, law, run.threads),
-        )
-        total = 2 * len(self.embedding_) / self._rate()
-        return place_in_umap(field, law, total, near.indices, p, run.threads)
+        source = (self.embedding_,)
+        Y, grid = run.prepared("field", source, curve, lambda: umap_field(*source, law, threads))
+        total = 2 * len(Y) / self._rate()
+        if grid is not None:
+            return placement.settled_on_grid(Y, grid, near.indices, p, 0.0, total, threads, *curve)
+        ids = np.ascontiguousarray(np.maximum(near.indices, 0), np.int32)
+        p = np.ascontiguousarray(p, np.float32)
+
+        def height(Z: np.ndarray, rows: np.ndarray) -> placement.Height:
+            starts = np.arange(len(rows) + 1, dtype=np.int64) * k
+            ends, weights = ids[rows].ravel(), p[rows].ravel()
+            pull, push = np.empty_like(Z), np.empty_like(Z)
+            sums, potential = np.empty((len(rows), 2)), np.empty(len(rows))
+            _native.attract(starts, ends, weights, Z, Y, 0.0, pull, sums, threads, *curve)
+            law.repel(Z, Y, push, threads, potential, same=False)
+            return placement.Height(sums[:, 0] + potential / total, pull - push / total, sums[:, 1])
+
+        start = np.einsum("ik,ikd->id", p, Y[ids].astype(np.float64))
+        return placement.settled(np.ascontiguousarray(start, np.float32), height)
 
     def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         X = self.fitted_rows_
@@ -366,16 +336,31 @@ class UMAP(FuzzyMap, Invertible):
                 + ("sparse rows" if X is not None else "distances or a graph")
                 + "; fit on dense rows."
             )
-        k = min(self.n_neighbors_ + 1, len(X))
-        near = neighbor_query(
+        k, places = (
+            min(self.n_neighbors_ + 1, len(X)),
             np.ascontiguousarray(self.embedding_, Y.dtype),
-            Y,
-            k,
-            threads=run.threads,
-            monitor=run.monitor,
         )
+        near = neighbor_query(places, Y, k, threads=run.threads, monitor=run.monitor)
         phi = 1 / (1 + self.a_ * near.distances.astype(np.float64) ** (2 * self.b_))
-        rows = back_to_rows(X, near.indices, np.maximum(phi, np.finfo(np.float64).tiny))
+        phi = np.maximum(phi, np.finfo(np.float64).tiny)
+        shares = phi / phi.sum(axis=1, keepdims=True)
+        found = np.empty((len(Y), X.shape[1]))
+        for rows in row_blocks(len(Y), rows_within(8 * k * X.shape[1], BACK_BYTES)):
+            around = X[near.indices[rows]].astype(np.float64)
+            found[rows] = np.einsum("ik,ikp->ip", shares[rows], around)
         equal = near.distances[:, 0] == 0  # a point of the map is the row that it shows
-        rows[equal] = X[near.indices[equal, 0]]
-        return rows.astype(Y.dtype, copy=False)
+        found[equal] = X[near.indices[equal, 0]]
+        return found.astype(Y.dtype, copy=False)
+
+
+def umap_field(Y: np.ndarray, law: umap.UmapLaw, threads: int) -> placement.MapField:
+    """What new rows need to know of a map."""
+    with np.errstate(over="ignore"):
+        Y = np.ascontiguousarray(Y, np.float32)
+    if not np.isfinite(Y).all():
+        raise DataError("the map of the model has coordinates beyond float32; fit the model again.")
+    kernel = law.radial()
+    if Y.shape[1] > 3 or grid_nodes(Y, kernel, placement.MARGIN) > placement.GRID_LIMIT:
+        return placement.MapField(Y, None)
+    mesh = ParticleMesh(kernel, threads, "take fewer dimensions")
+    return placement.MapField(Y, mesh.field(Y, margin=placement.MARGIN).without_charge())

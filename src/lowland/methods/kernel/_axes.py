@@ -18,13 +18,11 @@ NIPS 13, on landmarks.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._base.context import FitContext
-from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor, Phase
 from lowland._base.rows.chunks import Block
@@ -174,7 +172,7 @@ def by_landmarks(
     X: Any, kernel: Kernel, n_axes: int, n_landmarks: int, run: FitContext
 ) -> KernelAxes:
     """Axes of the projections of all rows on the span of m random rows, the landmarks."""
-    kept = chosen_landmarks(X.shape[0], n_landmarks, run)
+    kept = np.sort(run.rng.choice(X.shape[0], n_landmarks, replace=False))
     given = kernel.name == "precomputed"
     K = kernel_matrix(X[kept][:, kept] if given else X[kept], kernel, run.threads)
     with run.monitor.phase("landmarks", total=-(-X.shape[0] // 1024)) as phase:
@@ -182,16 +180,8 @@ def by_landmarks(
     return axes_of_landmarks(K, sums, kept, n_axes, run)
 
 
-def chosen_landmarks(n: int, n_landmarks: int, run: FitContext) -> np.ndarray:
-    """Row numbers of the landmarks, ascending."""
-    return np.sort(run.rng.choice(n, size=n_landmarks, replace=False))
-
-
 def landmark_sums(
-    X: Any,
-    K: KernelMatrix,
-    columns: np.ndarray | None = None,
-    phase: Phase | None = None,
+    X: Any, K: KernelMatrix, columns: np.ndarray | None = None, phase: Phase | None = None
 ) -> LandmarkSums:
     """Of the rows of X, whose kernel values with the landmarks are in ``columns`` if given."""
     sums: Moments | None = None
@@ -252,80 +242,6 @@ def axes_of_landmarks(
     )
 
 
-# How KernelPCA computes its axes: how many, by which solver, and whether that fits in memory.
-
-
-DENSE_ROWS = 1000  # up to so many rows the matrix is cheaper than any iteration
-DEFAULT_LANDMARKS = 500
-
-
-def compute_axes(
-    rows: Any,
-    kernel: Kernel,
-    n_components: int | None,
-    solver: str,
-    n_landmarks: int | None,
-    tol: float,
-    run: FitContext,
-) -> KernelAxes:
-    """The axes that KernelPCA asks for by these parameters; None as ``n_components`` is all."""
-    n = rows.shape[0]
-    n_axes = axis_count(n, n_components)
-    if solver == "auto":
-        solver = "dense" if n <= DENSE_ROWS or n_axes > n // 10 else "krylov"
-    if solver == "dense":
-        _require(8 * 3 * n * n, f"the kernel matrix of {n} rows", "solver='krylov'")
-        return by_matrix(rows, kernel, n_axes, run)
-    if solver == "krylov":
-        basis = min(n, 10 * n_axes + 25 * BLOCK_WIDTH)
-        _require(8 * 2 * n * basis, f"a basis of {basis} vectors", "solver='nystroem'")
-        return by_krylov(rows, kernel, n_axes, tol, run)
-    m = landmark_count(n, n_components, n_landmarks)
-    _require(8 * 5 * m * m, f"{m} landmarks", "a smaller n_landmarks")
-    return by_landmarks(rows, kernel, min(n_axes, m), m, run)
-
-
-def axis_count(n: int, n_components: int | None) -> int:
-    """The number of axes that ``n_components`` asks for, of n rows."""
-    n_axes = n if n_components is None else int(n_components)
-    if n_axes > n:
-        raise ParameterError(
-            f"KernelPCA: n_components={n_axes} is more than the {n} rows of X; ask for at most {n}."
-        )
-    return n_axes
-
-
-def _require(n_bytes: int, what: str, other: str) -> None:
-    require_memory(n_bytes, task=f"KernelPCA with {what}", alternative=f"use {other}")
-
-
-def landmark_count(n: int, n_components: int | None, n_landmarks: int | None) -> int:
-    """The number of landmarks that the parameters ask for."""
-    least = int(n_components or 1)
-    if n_landmarks is None:
-        return min(n, max(DEFAULT_LANDMARKS, least))
-    m = int(n_landmarks)
-    if m > n or m < least:
-        raise ParameterError(
-            f"KernelPCA: n_landmarks={m} must be between n_components={least} and the {n} "
-            "rows of X."
-        )
-    return m
-
-
-def warn_if_indefinite(found: KernelAxes, n_components: int) -> None:
-    """Warn if components are 0 because the kernel has too few positive eigenvalues."""
-    positive = int((found.eigenvalues > 0).sum())
-    largest = float(found.eigenvalues[0])
-    if positive < n_components and found.lowest < -1e-6 * max(largest, -found.lowest):
-        warnings.warn(
-            f"only {positive} of {n_components} components have a positive eigenvalue, and the "
-            f"others are 0: the kernel is indefinite (eigenvalues from {found.lowest:.3g} to "
-            f"{largest:.3g}).",
-            stacklevel=5,
-        )
-
-
 # Landmarks of a table that is read in chunks, and the axes of all its rows.
 #
 # The landmarks and the rows that gamma is taken from are the same ones as in memory. They are read
@@ -351,7 +267,7 @@ def read_rows(rows: Rows, n_landmarks: int, run: FitContext) -> ReadRows:
         task=f"KernelPCA with {m} landmarks",
         alternative="use a smaller n_landmarks",
     )
-    numbers, sample = chosen_landmarks(n, m, run), sample_numbers(n, p)
+    numbers, sample = np.sort(run.rng.choice(n, m, replace=False)), sample_numbers(n, p)
     both = np.union1d(numbers, sample)
     found = rows_at(rows, both, run.monitor)
     if math.prod(rows.shape) <= DENSE_NUMBERS:  # as a table in memory
@@ -360,32 +276,9 @@ def read_rows(rows: Rows, n_landmarks: int, run: FitContext) -> ReadRows:
     return ReadRows(found[places[0]], numbers, found[places[1]])
 
 
-def sums_of_chunks(
-    rows: Rows, read: ReadRows, kernel: Kernel, n_jobs: int | None, run: FitContext
-) -> LandmarkSums:
-    """The sums over all rows, in one pass."""
-    f = KernelSums(read.landmarks, kernel, n_jobs)
-    found: LandmarkSums = rows.total(f, merged_sums, run.monitor, "landmarks")
-    return found
-
-
-def axes_of_chunks(
-    read: ReadRows, sums: LandmarkSums, kernel: Kernel, n_axes: int, run: FitContext
-) -> KernelAxes:
-    """The axes, which keep the landmarks as all their rows."""
-    K = kernel_matrix(read.landmarks, kernel, run.threads)
-    return axes_of_landmarks(K, sums, read.numbers, n_axes, run)._replace(kept=None)
-
-
-class KernelSums:
+def block_sums(landmarks: Any, kernel: Kernel, n_jobs: int | None, block: Block) -> LandmarkSums:
     """The sums of one block."""
-
-    def __init__(self, landmarks: Any, kernel: Kernel, n_jobs: int | None) -> None:
-        self.landmarks, self.kernel, self.n_jobs = landmarks, kernel, n_jobs
-
-    def __call__(self, block: Block) -> LandmarkSums:
-        K = kernel_matrix(self.landmarks, self.kernel, resolve_n_jobs(self.n_jobs))
-        return landmark_sums(block.X, K)
+    return landmark_sums(block.X, kernel_matrix(landmarks, kernel, resolve_n_jobs(n_jobs)))
 
 
 def mean_square_of(rows: Rows, run: FitContext) -> float:

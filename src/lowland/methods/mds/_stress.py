@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from lowland._engines.stress.classical_scaling import classical_scaling_cost
 from lowland._engines.stress.majorization import Majorized, Objective, majorization_cost, majorize
 from lowland._engines.stress.objective import AllPairs, ListedPairs, drop_negligible, inverse_powers
 from lowland._engines.stress.placement import equal_points, place_by_stress
-from lowland._engines.stress.sparse_pairs import choose_pairs, distances_to_some
+from lowland._engines.stress.sparse_pairs import choose_pairs
 from lowland.methods._bases.distances import FLOAT64_ROWS, DistanceReducer
 
 # Points that a descent cannot move: each is tried at other places while all others stay.
@@ -81,15 +82,6 @@ def _grid(Y: np.ndarray, side: int) -> np.ndarray:
 # Stress problems: the loss over maps for all pairs, for listed pairs, or for a sample of pairs.
 
 
-class Settings(NamedTuple):
-    """What all kinds of problems need to know of the method."""
-
-    owner: str
-    n_components: int
-    power: int  # the weight of a pair is delta^-power
-    weights: Any  # of all pairs, checked: an array, CSR or None
-
-
 class Problem(NamedTuple):
     """A loss over maps.
 
@@ -109,67 +101,6 @@ class Problem(NamedTuple):
     unit: float
     start: Callable[[], np.ndarray]
     equal: EqualRows | None
-
-
-def all_pairs(D: np.ndarray, settings: Settings, run: FitContext, *, reuse: bool) -> Problem:
-    """The stress of all pairs. NaN in D is unknown. ``reuse`` allows D to be overwritten."""
-    n, power = len(D), settings.power
-    dtype = np.float64 if n <= FLOAT64_ROWS else np.float32
-    unit = _root_mean_square(D)
-    target = D if reuse and D.dtype == dtype else np.empty((n, n), dtype)
-    delta = np.divide(D, unit, out=target, casting="same_kind")
-    drop_negligible(delta, power)
-    W = settings.weights.toarray() if is_sparse(settings.weights) else settings.weights
-    weights = None if W is None else np.ascontiguousarray(W, dtype)
-    if weights is not None or np.isnan(delta.sum(dtype=np.float64)):
-        known = ~np.isnan(delta) & (True if weights is None else weights > 0)
-        check_connected(n, *np.nonzero(np.triu(known, 1)), settings.owner)
-        delta = np.where(known, delta, np.nan).astype(dtype)
-        np.fill_diagonal(delta, 0.0)
-
-    def start() -> np.ndarray:
-        return initial_map.classical_start(delta, settings.n_components, run)
-
-    objective = AllPairs(delta, weights, power, run.threads)
-    return Problem(objective, unit, start, equal_in_distances(delta))
-
-
-def listed_pairs(D: Any, settings: Settings, run: FitContext) -> Problem:
-    """The stress of the pairs that a sparse matrix of distances stores."""
-    i, j, delta = known_pairs(D)
-    n, weights = D.shape[0], None
-    if settings.weights is not None:
-        weights = np.asarray(settings.weights[i, j], np.float64).ravel()
-        kept = weights > 0
-        i, j, delta, weights = i[kept], j[kept], delta[kept], weights[kept]
-    check_connected(n, i, j, settings.owner)
-    unit = float(np.sqrt(np.mean(np.square(delta, dtype=np.float64)))) or 1.0
-    delta = delta.astype(np.float64) / unit
-    if settings.power:
-        drop_negligible(delta, settings.power)
-        weights = inverse_powers(delta, settings.power)
-
-    def start() -> np.ndarray:
-        return initial_map.landmark_start(D / unit, settings.n_components, run)
-
-    return Problem(ListedPairs(n, i, j, delta, weights, run.threads), unit, start, None)
-
-
-def sampled_pairs(
-    X: Any, metric: Any, metric_params: dict[str, Any] | None, settings: Settings, run: FitContext
-) -> Problem:
-    """An estimate of the stress of all pairs from neighbors and random pairs."""
-    chosen = choose_pairs(X, metric, metric_params, run)
-    unit = chosen.unit()
-    objective = chosen.objective(unit, settings.power, run.threads)
-
-    def start() -> np.ndarray:
-        n = X.shape[0]
-        some = np.sort(run.rng.choice(n, min(n, initial_map.LANDMARKS), replace=False))
-        D = distances_to_some(X, some, metric, metric_params, run)
-        return initial_map.landmark_map(D / unit, some, settings.n_components, run)
-
-    return Problem(objective, unit, start, None)
 
 
 def with_unknowns(D: Any) -> np.ndarray:
@@ -198,7 +129,8 @@ SPARSE_GIVEN_ROWS = 2000  # a sparse matrix of distances up to this size becomes
 class StressReducer(DistanceReducer):
     """A map that minimizes a stress over the coordinates of all points.
 
-    A method writes ``_stated_loss``, and those of the hooks below that differ from the default.
+    A method writes those of the hooks below that differ from the default, which is raw stress, or
+    the stress with the ``power`` of a parameter of that name.
 
     Parameters
     ----------
@@ -251,7 +183,7 @@ class StressReducer(DistanceReducer):
 
     def _power(self) -> int:
         """The weight of a pair is delta^-power."""
-        return 0
+        return int(getattr(self, "power", 0))
 
     def _weights(self, n: int) -> Any:
         """Given weights of all pairs, checked: an array, CSR or None."""
@@ -259,7 +191,10 @@ class StressReducer(DistanceReducer):
 
     def _stated_loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
         """The loss as the method defines it, from the loss of the objective."""
-        raise NotImplementedError
+        if self._power() != 1:
+            return loss * problem.unit ** (2 - self._power())
+        scale = float(problem.objective.scale)  # with w = 1/delta it is the sum of the distances
+        return loss / (scale if scale > 0 else 1.0)
 
     def _map_unit(self, Y: np.ndarray, problem: Problem) -> float:
         """The length in the map of a length of 1 in the variables Y of the objective."""
@@ -270,14 +205,48 @@ class StressReducer(DistanceReducer):
         return D
 
     def _all_pairs(self, D: np.ndarray, run: FitContext) -> Problem:
-        return all_pairs(D, self._settings(len(D)), run, reuse=not self._has_distances)
+        """The stress of all pairs. NaN in D is unknown; D is overwritten unless it was given."""
+        n, power = len(D), self._power()
+        W, unit = self._weights(n), _root_mean_square(D)
+        dtype = np.float64 if n <= FLOAT64_ROWS else np.float32
+        own = not self._has_distances and D.dtype == dtype
+        target = D if own else np.empty((n, n), dtype)
+        delta = np.divide(D, unit, out=target, casting="same_kind")
+        drop_negligible(delta, power)
+        W = W.toarray() if is_sparse(W) else W
+        weights = None if W is None else np.ascontiguousarray(W, dtype)
+        if weights is not None or np.isnan(delta.sum(dtype=np.float64)):
+            known = ~np.isnan(delta) & (True if weights is None else weights > 0)
+            check_connected(n, *np.nonzero(np.triu(known, 1)), type(self).__name__)
+            delta = np.where(known, delta, np.nan).astype(dtype)
+            np.fill_diagonal(delta, 0.0)
+        start = partial(initial_map.classical_start, delta, int(self.n_components), run)
+        objective = AllPairs(delta, weights, power, run.threads)
+        return Problem(objective, unit, start, equal_in_distances(delta))
 
     def _listed_pairs(self, D: Any, run: FitContext) -> Problem:
-        return listed_pairs(D, self._settings(D.shape[0]), run)
+        """The stress of the pairs that a sparse matrix of distances stores."""
+        i, j, delta = known_pairs(D)
+        n, power = D.shape[0], self._power()
+        W, weights = self._weights(n), None
+        if W is not None:
+            weights = np.asarray(W[i, j], np.float64).ravel()
+            kept = weights > 0
+            i, j, delta, weights = i[kept], j[kept], delta[kept], weights[kept]
+        check_connected(n, i, j, type(self).__name__)
+        unit = float(np.sqrt(np.mean(np.square(delta, dtype=np.float64)))) or 1.0
+        delta = delta.astype(np.float64) / unit
+        if power:
+            drop_negligible(delta, power)
+            weights = inverse_powers(delta, power)
+        pairs = ListedPairs(n, i, j, delta, weights, run.threads)
+        q = int(self.n_components)
+        return Problem(pairs, unit, lambda: initial_map.landmark_start(D / unit, q, run), None)
 
     def _sampled_pairs(self, X: Any, run: FitContext) -> Problem:
-        name, settings = type(self).__name__, self._settings(X.shape[0])
-        if settings.weights is not None:
+        """An estimate of the stress of all pairs from neighbors and random pairs."""
+        name = type(self).__name__
+        if self._weights(X.shape[0]) is not None:
             raise ParameterError(
                 f"{name}: weights need all pairs; set pairs='all', or give a sparse matrix of "
                 "distances with metric='precomputed'."
@@ -288,7 +257,10 @@ class StressReducer(DistanceReducer):
                 f"{name}: pairs='sparse' chooses from all distances, but X[{i}, {j}] is not known; "
                 "set pairs='auto', or give the known distances as a sparse matrix."
             )
-        return sampled_pairs(X, self.metric, self.metric_params, settings, run)
+        chosen = choose_pairs(X, self.metric, self.metric_params, run)
+        unit = chosen.unit()
+        objective = chosen.objective(unit, self._power(), run.threads)
+        return Problem(objective, unit, partial(self._landmark_start, X, unit, run), None)
 
     # --- fit ----------------------------------------------------------------------------------
 
@@ -300,11 +272,6 @@ class StressReducer(DistanceReducer):
             self._keep(found, problem, X)
         self.fitted_rows_ = None if self._has_distances else X.copy()
         return self.embedding_.copy()
-
-    def _settings(self, n: int) -> Settings:
-        return Settings(
-            type(self).__name__, int(self.n_components), self._power(), self._weights(n)
-        )
 
     def _problem(self, X: Any, run: FitContext) -> Problem:
         n = X.shape[0]
@@ -431,11 +398,8 @@ class StressReducer(DistanceReducer):
 
     # --- new rows -----------------------------------------------------------------------------
 
-    def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        Z = np.empty((X.shape[0], int(self.n_components)))
+    def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:
         shared = self.embedding_, self._power()
-        for rows, D in self._distances_to_fitted(X, run):
-            targets = self._targets(D)
-            equal = equal_points(D, targets, *shared, run.threads)
-            Z[rows] = place_by_stress(targets, *shared, equal, run.threads)
-        return Z.astype(X.dtype)
+        targets = self._targets(D)
+        equal = equal_points(D, targets, *shared, run.threads)
+        return place_by_stress(targets, *shared, equal, run.threads)

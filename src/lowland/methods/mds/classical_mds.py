@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from lowland._base.context import FitContext
 from lowland._base.errors import shown
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import at_least
-from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import needs_memory
@@ -25,51 +25,22 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import by_covariance, principal_axes_cost
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.linalg.streamed_moments import survey
-from lowland._engines.stress.classical_scaling import (
-    Scaling,
-    additive_constant,
-    gower_duals,
-    gower_placement,
-    of_axes,
-    of_distances,
-    of_rows,
-)
+from lowland._engines.stress import classical_scaling
 from lowland._engines.stress.objective import chosen_partners, relative_stress
 from lowland.methods._bases.distances import DistanceReducer
 
 # The signs of the axes of a map whose rows are read in chunks.
 
 
-def map_signs(rows: Rows, found: Scaling, *, n_jobs: int | None, monitor: Monitor) -> np.ndarray:
-    """1 or -1 for each axis, so that the largest coordinate of the map is positive: one pass."""
-    assert found.axes is not None
-    assert found.mean is not None
-    total: Farthest = rows.total(Projected(found.axes, found.mean, n_jobs), farther, monitor, "map")
-    return np.where(total.coordinates < 0, -1.0, 1.0)
+def farthest(axes: np.ndarray, mean: np.ndarray, n_jobs: int | None, block: Block) -> np.ndarray:
+    """The coordinate of largest absolute value on each axis; the first of equal ones."""
+    Y = products.times(block.X, mean, axes.T, resolve_n_jobs(n_jobs))
+    return Y[np.abs(Y).argmax(axis=0), np.arange(Y.shape[1])].astype(np.float64)
 
 
-class Farthest(NamedTuple):
-    """The coordinate that is largest in absolute value, on each axis; the first of equal ones."""
-
-    coordinates: np.ndarray
-
-
-class Projected:
-    """The farthest coordinates of one block."""
-
-    def __init__(self, axes: np.ndarray, mean: np.ndarray, n_jobs: int | None) -> None:
-        self.axes, self.mean, self.n_jobs = axes, mean, n_jobs
-
-    def __call__(self, block: Block) -> Farthest:
-        Y = products.times(block.X, self.mean, self.axes.T, resolve_n_jobs(self.n_jobs))
-        first = np.abs(Y).argmax(axis=0)
-        return Farthest(Y[first, np.arange(Y.shape[1])].astype(np.float64))
-
-
-def farther(a: Farthest, b: Farthest) -> Farthest:
+def farther(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The farthest coordinates of both sets of rows."""
-    ahead = np.abs(b.coordinates) > np.abs(a.coordinates)
-    return Farthest(np.where(ahead, b.coordinates, a.coordinates))
+    return np.where(np.abs(b) > np.abs(a), b, a)
 
 
 SPECTRUM_ROWS = 1000  # all eigenvalues of so many rows take about a tenth of a second
@@ -177,11 +148,15 @@ class ClassicalMDS(DistanceReducer):
         n, q, constant = X.shape[0], int(self.n_components), 0.0
         D = self._distances(X, run, "use LandmarkMDS")
         if self.additive_constant:
-            _require_constant(n)
-            constant = additive_constant(D)
+            require_memory(
+                8 * 3 * (2 * n) ** 2,
+                task=f"the additive constant of {n} rows",
+                alternative="set additive_constant=False",
+            )
+            constant = classical_scaling.additive_constant(D)
             D = D + constant * (1 - np.eye(n))
         everything = self.spectrum == "all" or (self.spectrum == "auto" and n <= SPECTRUM_ROWS)
-        found = of_distances(D, q, all_values=everything, **_shared(run))
+        found = classical_scaling.of_distances(D, q, all_values=everything, **_shared(run))
         partners = chosen_partners(n)
         stress = relative_stress(found.Y, partners, lambda rows: D[rows][:, partners], run.threads)
         return self._keep(found, X, constant, stress)
@@ -196,7 +171,9 @@ class ClassicalMDS(DistanceReducer):
             alternative="use LandmarkMDS",
         )
         everything = self.spectrum == "all"
-        found = of_rows(X, int(self.n_components), all_values=everything, **_shared(run))
+        found = classical_scaling.of_rows(
+            X, int(self.n_components), all_values=everything, **_shared(run)
+        )
         partners = chosen_partners(X.shape[0])
         cross = CrossDistances(X[partners], "euclidean", None, run.threads)
 
@@ -220,13 +197,18 @@ class ClassicalMDS(DistanceReducer):
         assert found.moments is not None
         k = min(n, p) if self.spectrum == "all" else min(q, n, p)
         principal = by_covariance(found.moments, k, scaled=False)
-        scaling = of_axes(principal, q, min(n, p) if self.spectrum == "all" else q)
-        signs = map_signs(rows, scaling, n_jobs=self.n_jobs, monitor=run.monitor)
+        scaling = classical_scaling.of_axes(
+            principal, q, min(n, p) if self.spectrum == "all" else q
+        )
         assert scaling.axes is not None
+        of_block = partial(farthest, scaling.axes, scaling.mean, self.n_jobs)
+        signs = np.where(rows.total(of_block, farther, run.monitor, "map") < 0, -1.0, 1.0)
         self._keep_solution(scaling._replace(axes=scaling.axes * signs[:, None]), 0.0)
         self.embedding_ = self.stress_per_point_ = self.fitted_rows_ = None
 
-    def _keep(self, found: Scaling, X: Any, constant: float, stress: np.ndarray) -> np.ndarray:
+    def _keep(
+        self, found: classical_scaling.Scaling, X: Any, constant: float, stress: np.ndarray
+    ) -> np.ndarray:
         """Set the fitted attributes; returns the map."""
         Y = self.embedding_ = found.Y.astype(X.dtype)
         self.stress_per_point_ = stress
@@ -235,7 +217,7 @@ class ClassicalMDS(DistanceReducer):
         self.fitted_rows_ = X.copy() if compares else None
         return Y.copy()
 
-    def _keep_solution(self, found: Scaling, constant: float) -> None:
+    def _keep_solution(self, found: classical_scaling.Scaling, constant: float) -> None:
         """Set the fitted attributes that have no entry for each row."""
         self.eigenvalues_, self.additive_constant_ = found.eigenvalues, constant
         self.goodness_of_fit_ = None
@@ -263,26 +245,19 @@ class ClassicalMDS(DistanceReducer):
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         if self.components_ is not None:
             return products.times(X, self.mean_, self.components_.T, run.threads)
+        return super()._transform(X, run)
+
+    def _place(self, D: np.ndarray, run: FitContext) -> np.ndarray:
         assert self.embedding_ is not None
         Y = self.embedding_.astype(np.float64)
-        duals = gower_duals(Y, self.eigenvalues_)
-        Z = np.empty((X.shape[0], Y.shape[1]))
-        for rows, D in self._distances_to_fitted(X, run):
-            squares = (D + self.additive_constant_) ** 2
-            Z[rows] = gower_placement(squares, self.mean_squares_, duals, run.threads)
-            if self.additive_constant_:  # the constant is not added to the distance to itself
-                is_fitted = D.min(axis=1) == 0
-                Z[rows][is_fitted] = Y[D[is_fitted].argmin(axis=1)]
-        return Z.astype(X.dtype)
+        squares = (D + self.additive_constant_) ** 2
+        duals = classical_scaling.gower_duals(Y, self.eigenvalues_)
+        Z = classical_scaling.gower_placement(squares, self.mean_squares_, duals, run.threads)
+        if self.additive_constant_:  # the constant is not added to the distance to itself
+            is_fitted = D.min(axis=1) == 0
+            Z[is_fitted] = Y[D[is_fitted].argmin(axis=1)]
+        return Z
 
 
 def _shared(run: FitContext) -> dict[str, Any]:
     return {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
-
-
-def _require_constant(n: int) -> None:
-    require_memory(
-        8 * 3 * (2 * n) ** 2,
-        task=f"the additive constant of {n} rows",
-        alternative="set additive_constant=False",
-    )

@@ -6,43 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from lowland._base import validation
 from lowland._base.constraints import Integer, Null, OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError, shown
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, at_least, index_of
+from lowland._base.models.checks import at_least, some_of
 from lowland._base.monitor import Phase
 from lowland._base.params import fitted, param
 from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import needs_memory, rows_at
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Card, Estimate
-from lowland._base.validation import (
-    DENSE_NUMBERS,
-    check_size,
-    dense_if_small,
-    in_ranges,
-    largest_value,
-    needs_ranges,
-    ranges_between,
-)
 from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.linalg.products import BLOCK_BYTES, times_cost
-from lowland._engines.stress.classical_scaling import (
-    classical_scaling_cost,
-    gower_duals,
-    gower_placement,
-    of_distances,
-)
+from lowland._engines.stress import classical_scaling
 from lowland._engines.stress.objective import relative_stress
 from lowland.methods._bases.distances import DistanceReducer
 
 DEFAULT_LANDMARKS = 200
-
-
-def _working_bytes(n: int, p: int, m: int) -> int:
-    """Landmarks, four matrices of their size for the eigenproblem, a block of distances."""
-    return 8 * (m * p + 4 * m * m) + min(8 * n * m, BLOCK_BYTES)
 
 
 def column_ends(block: Block) -> tuple[np.ndarray, np.ndarray]:
@@ -114,9 +96,7 @@ class LandmarkMDS(DistanceReducer):
     n_landmarks: int | None = param(Null() | Integer(2), default=None)
     selection: str = param(OneOf("random", "maxmin"), default="random")
 
-    landmarks_: np.ndarray = fitted(
-        "n_landmarks", type=int, meaning=(index_of("n_samples"), Ascending(strict=True))
-    )
+    landmarks_: np.ndarray = fitted("n_landmarks", type=int, meaning=some_of("n_samples"))
     landmark_map_: np.ndarray = fitted("n_landmarks", "n_components")
     eigenvalues_: np.ndarray = fitted("n_eigenvalues")
     mean_squares_: np.ndarray = fitted("n_landmarks", meaning=at_least(0))
@@ -143,25 +123,23 @@ class LandmarkMDS(DistanceReducer):
         """See :meth:`Reducer.estimate`."""
         m = min(n, DEFAULT_LANDMARKS)
         distances = Estimate(n * m * (2e-9 + 5e-10 * p), min(8 * n * m, BLOCK_BYTES))
-        scaling = classical_scaling_cost(m, 2) + times_cost(n, m, 2)
+        scaling = classical_scaling.classical_scaling_cost(m, 2) + times_cost(n, m, 2)
         return (Estimate(0.02, 0) + distances + scaling).holding(8 * n * p)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         m = self._landmark_count(X.shape[0])
-        require_memory(
-            _working_bytes(*X.shape, m),
-            task=f"LandmarkMDS with {m} landmarks",
-            alternative="set a smaller n_landmarks",
-        )
+        self._require_memory(*X.shape, m)
         self.landmarks_ = self._choose(X, m, run)
         self.fitted_rows_ = None if self._has_distances else X[self.landmarks_].copy()
         with run.monitor.phase("distances of landmarks", total=m) as phase:
             among = self._to_landmarks(X[self.landmarks_], run, phase)
         q = int(self.n_components)
-        found = of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
+        found = classical_scaling.of_distances(
+            among, q, threads=run.threads, rng=run.rng, monitor=run.monitor
+        )
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
         self.mean_squares_ = found.mean_squares
-        Y = self._place(X, run)
+        Y = self._triangulated(X, run)
         found_map = self.embedding_ = Y.astype(X.dtype)
         self.stress_per_point_ = relative_stress(
             Y, self.landmarks_, lambda rows: self._to_landmarks(X[rows], run), run.threads
@@ -178,22 +156,26 @@ class LandmarkMDS(DistanceReducer):
             setting = f"selection={shown(self.selection)}"
             raise needs_memory(type(self).__name__, setting, "set selection='random', or ")
         self._check_not_beyond_rows(n)
-        require_memory(
-            _working_bytes(m, p, m),
-            task=f"LandmarkMDS with {m} landmarks",
-            alternative="set a smaller n_landmarks",
-        )
+        self._require_memory(m, p, m)
         landmarks = self._choose(rows, m, run)
         X = rows_at(rows, landmarks, run.monitor)
-        X = dense_if_small(X) if n * p <= DENSE_NUMBERS else X
-        if needs_ranges(X, self.metric):
+        X = validation.dense_if_small(X) if n * p <= validation.DENSE_NUMBERS else X
+        if validation.needs_ranges(X, self.metric):
             ends = rows.total(column_ends, wider, run.monitor, "ranges")
-            self.column_ranges_ = ranges_between(*ends)
-            X = in_ranges(X, self.column_ranges_)
-        check_size(largest_value(X))
+            self.column_ranges_ = validation.ranges_between(*ends)
+            X = validation.in_ranges(X, self.column_ranges_)
+        validation.check_size(validation.largest_value(X))
         self._fitted_map(X, None, run)  # all of these rows are landmarks
         self.landmarks_ = landmarks
         self.embedding_ = self.stress_per_point_ = None
+
+    def _require_memory(self, n: int, p: int, m: int) -> None:
+        """For landmarks, four matrices of their size for the eigenproblem, and a block."""
+        require_memory(
+            8 * (m * p + 4 * m * m) + min(8 * n * m, BLOCK_BYTES),
+            task=f"LandmarkMDS with {m} landmarks",
+            alternative="set a smaller n_landmarks",
+        )
 
     def _landmark_count(self, n: int) -> int:
         m = min(n, DEFAULT_LANDMARKS) if self.n_landmarks is None else int(self.n_landmarks)
@@ -227,8 +209,6 @@ class LandmarkMDS(DistanceReducer):
 
     def _to_landmarks(self, X: Any, run: FitContext, phase: Phase | None = None) -> np.ndarray:
         """Distances of rows of X to the landmarks."""
-        if self._has_distances:
-            return np.ascontiguousarray(X[:, self.landmarks_], np.float64)
         parts = []
         for _, D in self._distances_to_fitted(X, run):
             parts.append(D)
@@ -236,17 +216,21 @@ class LandmarkMDS(DistanceReducer):
                 phase.advance(len(D))
         return np.vstack(parts)
 
-    def _place(self, X: Any, run: FitContext) -> np.ndarray:
+    def _compared(self) -> Any:
+        return self.landmarks_
+
+    def _triangulated(self, X: Any, run: FitContext) -> np.ndarray:
         """Distance-based triangulation, equation (2) of the paper."""
-        duals = gower_duals(self.landmark_map_, self.eigenvalues_)
+        duals = classical_scaling.gower_duals(self.landmark_map_, self.eigenvalues_)
         Z = np.empty((X.shape[0], duals.shape[1]))
         with run.monitor.phase("triangulation", total=X.shape[0]) as phase:
-            for rows, D in self._distances_to_fitted(X, run):
-                t = D[:, self.landmarks_] if self._has_distances else D
+            for rows, t in self._distances_to_fitted(X, run):
                 squares = np.ascontiguousarray(t) ** 2
-                Z[rows] = gower_placement(squares, self.mean_squares_, duals, run.threads)
-                phase.advance(len(D))
+                Z[rows] = classical_scaling.gower_placement(
+                    squares, self.mean_squares_, duals, run.threads
+                )
+                phase.advance(len(t))
         return Z
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        return self._place(X, run).astype(X.dtype)
+        return self._triangulated(X, run).astype(X.dtype)

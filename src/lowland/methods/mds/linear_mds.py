@@ -123,8 +123,6 @@ class LinearMDS(StressReducer, Invertible):
 
     components_: np.ndarray = fitted("n_components", "n_features")
     mean_: np.ndarray = fitted("n_features")
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted("n_steps")
 
     card = Card(
         keeps="distances, as well as a linear map can",
@@ -148,9 +146,6 @@ class LinearMDS(StressReducer, Invertible):
         """See :meth:`Reducer.estimate`: 50 steps over all pairs."""
         products = 100 * times_cost(n, min(n, p), 2)
         return cls._stress_cost(n, p, 50) + orthonormal_basis_cost(n, p) + products
-
-    def _power(self) -> int:
-        return int(self.power)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         problem = self._problem(X, run)
@@ -201,12 +196,6 @@ class LinearMDS(StressReducer, Invertible):
         self._keep(found._replace(Y=Z * signs), problem, X)
         self.components_ = np.ascontiguousarray(basis.weights(A).T) * problem.unit
         self.mean_ = basis.mean
-
-    def _stated_loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
-        if self.power != 1:
-            return loss * problem.unit ** (2 - self.power)
-        scale = float(problem.objective.scale)
-        return loss / (scale if scale > 0 else 1.0)
 
     def _compares_rows(self) -> bool:
         return False  # a product places new rows

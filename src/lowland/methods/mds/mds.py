@@ -133,10 +133,6 @@ class MDS(StressReducer):
     transformation: str = param(OneOf("ratio", "interval"), default="ratio")
     weights: Any = param(Null() | Array(), default=None)
 
-    stress_: float = fitted()
-    loss_history_: np.ndarray = fitted(
-        "n_steps",
-    )
     normalized_stress_: float = fitted()
     coefficients_: np.ndarray = fitted("2")
 
@@ -185,7 +181,8 @@ class MDS(StressReducer):
         return super()._sampled_pairs(X, run)
 
     def _stated_loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
-        return np.sqrt(loss) if self.transformation == "interval" else loss * problem.unit**2
+        interval = self.transformation == "interval"
+        return np.sqrt(loss) if interval else super()._stated_loss(loss, problem)
 
     def _map_unit(self, Y: np.ndarray, problem: Problem) -> float:
         if self.transformation == "ratio":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.constraints import Array, OneOf
+from lowland._base.constraints import OneOf
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
@@ -14,14 +14,7 @@ from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.distances.dissimilarities import check_connected, known_pairs
 from lowland._engines.neighbors.duplicates import equal_in_distances
-from lowland._engines.stress import initial_map
-from lowland._engines.stress.disparities import (
-    TIES,
-    Disparities,
-    MonotoneCone,
-    mid_ranks,
-    stable_order,
-)
+from lowland._engines.stress import disparities, initial_map
 from lowland._engines.stress.majorization import Majorized
 from lowland._engines.stress.objective import ListedPairs
 from lowland.methods.mds._stress import Problem, StressReducer
@@ -89,11 +82,9 @@ class NonmetricMDS(StressReducer):
     0.026
     """
 
-    init: Any = param(OneOf("classical", "random") | Array(), default="classical")
-    ties: str = param(OneOf(*TIES), default="primary")
+    ties: str = param(OneOf(*disparities.TIES), default="primary")
     pairs: str = param(OneOf("auto", "all"), default="auto")
 
-    embedding_: np.ndarray = fitted("n_samples", "n_components")
     dissimilarities_: np.ndarray = fitted("n_pairs")
     disparities_: np.ndarray = fitted("n_pairs")
     distances_: np.ndarray = fitted("n_pairs")
@@ -134,21 +125,21 @@ class NonmetricMDS(StressReducer):
         n, q = len(D), int(self.n_components)
         i, j, delta = known_pairs(D)
         check_connected(n, i, j, "NonmetricMDS")
-        order = stable_order(delta, run.threads)
+        order = disparities.stable_order(delta, run.threads)
         i, j, delta = i[order], j[order], delta[order].astype(np.float64)
         pairs = ListedPairs(n, i, j, delta / (delta[-1] or 1.0), None, run.threads)
         self.dissimilarities_ = delta
 
         def start() -> np.ndarray:
             ranks = np.full((n, n), np.nan)
-            ranks[i, j] = ranks[j, i] = mid_ranks(delta) / len(delta)
+            ranks[i, j] = ranks[j, i] = disparities.mid_ranks(delta) / len(delta)
             np.fill_diagonal(ranks, 0.0)
             return initial_map.classical_start(ranks, q, run)
 
         # rows at distance 0 are equal; a given dissimilarity of 0 is only the smallest value
         equal = None if self._has_distances else equal_in_distances(D)
-        cone = MonotoneCone(delta, self.ties, threads=run.threads)
-        return Problem(Disparities(pairs, cone), 1.0, start, equal)
+        cone = disparities.MonotoneCone(delta, self.ties, threads=run.threads)
+        return Problem(disparities.Disparities(pairs, cone), 1.0, start, equal)
 
     def _listed_pairs(self, D: Any, run: FitContext) -> Problem:
         raise ParameterError(
@@ -160,7 +151,7 @@ class NonmetricMDS(StressReducer):
         return np.sqrt(loss)
 
     def _map_unit(self, Y: np.ndarray, problem: Problem) -> float:
-        objective: Disparities = problem.objective
+        objective: disparities.Disparities = problem.objective
         d = objective.pairs.distances(Y)
         size = objective.size(d)
         return float(np.sqrt(len(d) / size)) if size > 0 else 1.0

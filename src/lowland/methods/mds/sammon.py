@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from lowland._base.constraints import Integer
 from lowland._base.params import param
 from lowland._base.traits import Card, Estimate
-from lowland.methods.mds._stress import Problem, StressReducer
+from lowland.methods.mds._stress import StressReducer
 
 
 class Sammon(StressReducer):
@@ -67,12 +65,3 @@ class Sammon(StressReducer):
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 100 steps over all pairs."""
         return cls._stress_cost(n, p, 100)
-
-    def _power(self) -> int:
-        return int(self.power)
-
-    def _stated_loss(self, loss: np.ndarray, problem: Problem) -> np.ndarray:
-        if self.power == 2:
-            return loss
-        scale = float(problem.objective.scale)  # with w = 1/delta it is the sum of the distances
-        return loss / (scale if scale > 0 else 1.0)

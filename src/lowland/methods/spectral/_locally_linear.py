@@ -8,7 +8,7 @@ new rows.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -18,24 +18,24 @@ from lowland._base.constraints import Integer, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.models.checks import Ascending, Distinct, count, index_of
+from lowland._base.models.checks import Distinct, count, index_of, some_of
 from lowland._base.params import fitted, param
+from lowland._base.traits import Estimate
 from lowland._base.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.distance_rows import check_distances
-from lowland._engines.graphs.components import ConnectedGraph
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs, smallest_eigenpairs
 from lowland._engines.linalg.skyline import line_up
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import given_neighbors, neighbor_query
+from lowland._engines.neighbors.search import given_neighbors, neighbor_graph_cost, neighbor_query
 from lowland._engines.patches.patch_sums import PatchDistances, PatchRows, Points, across_bridges
 from lowland._engines.patches.patch_weights import (
     Tangents,
     all_tangents,
     barycentric,
     mixtures,
+    tangent_weights,
     tangents,
 )
 from lowland.methods._bases.graphs import GRAPH_READING, NeighborGraphReducer
@@ -56,24 +56,6 @@ class Neighborhoods(NamedTuple):
         return np.column_stack([own, self.neighbors])
 
 
-def neighborhoods_of(
-    points: Points, graph: NeighborGraph, connected: ConnectedGraph
-) -> Neighborhoods:
-    """The neighborhoods of the kept rows of a graph that was connected.
-
-    Rows at the ends of an added edge get neighbors from both sides of it. Kept rows have kept
-    neighbors only, since they form a connected component.
-    """
-    neighbors = graph.indices.astype(np.int32)
-    if len(connected.added.rows):
-        neighbors = across_bridges(neighbors, connected.added)
-    if len(connected.kept) < len(points):
-        new_index = np.full(len(points), -1, np.int32)
-        new_index[connected.kept] = np.arange(len(connected.kept))
-        neighbors = new_index[neighbors[connected.kept]]
-    return Neighborhoods(points.take(connected.kept), neighbors)
-
-
 # The linear change of coordinates that gives a map the scale of the data.
 #
 # Each patch has coordinates Theta_i in its own tangent plane, in the units of the data, and
@@ -83,21 +65,6 @@ def neighborhoods_of(
 
 
 ROUND = 0.1  # least ratio of width to length of the patches that G is computed from
-
-
-def isometric_map(
-    Y: np.ndarray, neighborhoods: Neighborhoods, owner: str, run: FitContext
-) -> np.ndarray:
-    """The map Y of these neighborhoods in the scale of the data."""
-    patches, q = neighborhoods.with_self, Y.shape[1]
-    found = all_tangents(neighborhoods.points, patches, q, run.threads, run.monitor)
-    flat = isometric(Y, found, patches)
-    if flat is None:
-        raise DataError(
-            f"{owner}: no neighborhood of the data has n_components={q} dimensions; ask for "
-            "fewer, or set normalize='orthonormal'."
-        )
-    return flat
 
 
 def isometric(Y: np.ndarray, tangents: Tangents, ids: np.ndarray) -> np.ndarray | None:
@@ -174,10 +141,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
     residual_: float = fitted()
     n_neighbors_: int = fitted(type=int, meaning=count(1, "n_samples"))
     excluded_: np.ndarray = fitted(
-        "n_excluded",
-        type=int,
-        may_be_empty=True,
-        meaning=(index_of("n_samples"), Ascending(strict=True)),
+        "n_excluded", type=int, may_be_empty=True, meaning=some_of("n_samples")
     )
     fitted_rows_: np.ndarray = fitted("n_kept", "n_features")
     fitted_row_indices_: np.ndarray = fitted(
@@ -190,6 +154,16 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         "variance.",
         scale="Each axis has unit variance by default, whatever the scale of the data.",
     )
+
+    seconds_per_row: ClassVar[float] = 6e-5  # of the patches and the eigenproblem
+    bytes_per_row: ClassVar[int] = 8000
+
+    @classmethod
+    def estimate(cls, n: int, p: int) -> Estimate:
+        """See :meth:`Reducer.estimate`."""
+        search = neighbor_graph_cost(n, p, 12)
+        n_bytes = n * (16 * p + cls.bytes_per_row)
+        return Estimate(search.seconds + cls.seconds_per_row * n, n_bytes)
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: ``fitted_rows_`` may hold distances."""
@@ -210,7 +184,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
 
     def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Weights (m, k) of the neighbors ``ids`` that reproduce each row of X, and its place."""
-        raise NotImplementedError
+        return tangent_weights(points, ids, X, int(self.n_components))
 
     # --- input ---------------------------------------------------------------------------------
 
@@ -319,18 +293,35 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         self.eigenvalues_, self.residual_ = found.values, found.residual
         Y = found.vectors * np.sqrt(len(kept))
         if self.normalize == "isometric":
-            Y = isometric_map(Y, neighborhoods, type(self).__name__, run)
+            patches, q = neighborhoods.with_self, self.n_components
+            found = all_tangents(neighborhoods.points, patches, q, run.threads, run.monitor)
+            Y = isometric(Y, found, patches)
+            if Y is None:
+                raise DataError(
+                    f"{type(self).__name__}: no neighborhood of the data has n_components={q} "
+                    "dimensions; ask for fewer, or set normalize='orthonormal'."
+                )
         return Y, kept
 
     def _neighborhoods(
         self, points: Points, k: int, run: FitContext
     ) -> tuple[Neighborhoods, np.ndarray, np.ndarray]:
-        """Neighborhoods in a connected graph, its rows, and an ordering along the graph."""
+        """Neighborhoods in a connected graph, its rows, and an ordering along the graph.
+
+        Rows at the ends of an added edge get neighbors from both sides of it. Kept rows have kept
+        neighbors only, since they form a connected component.
+        """
         X = points.searched(points.rows)
         graph = self._neighbors(X, k, run)
         connected = self._connect(graph.to_csr(), X, run)
-        neighborhoods = neighborhoods_of(points, graph, connected)
-        return neighborhoods, connected.kept, line_up(connected.graph)
+        neighbors, kept = graph.indices.astype(np.int32), connected.kept
+        if len(connected.added.rows):
+            neighbors = across_bridges(neighbors, connected.added)
+        if len(kept) < len(points):
+            new_index = np.full(len(points), -1, np.int32)
+            new_index[kept] = np.arange(len(kept))
+            neighbors = new_index[neighbors[kept]]
+        return Neighborhoods(points.take(kept), neighbors), kept, line_up(connected.graph)
 
     # --- new rows ------------------------------------------------------------------------------
 
@@ -345,8 +336,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         if self._has_distances:
             near = given_neighbors(new, k, monitor=run.monitor)
         else:
-            metric, params = self._graph_metric, self.metric_params
-            near = query_fitted(rows, new, k, metric=metric, metric_params=params, run=run)
+            near = self._nearest_of(rows, new, k, run, self._graph_metric)
         places = self.embedding_[self.fitted_row_indices_]
         return mixtures(points, X, places, near.indices, self._weights, run.threads, run.monitor)
 

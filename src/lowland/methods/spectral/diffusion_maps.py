@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,21 +15,9 @@ from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.distances.function_metric import check_symmetric
-from lowland._engines.graphs.laplacian import (
-    GraphSpectrum,
-    graph_spectrum,
-    heat_exponents,
-    laplacian_product,
-    laplacian_spectrum,
-    weighted_sum,
-)
+from lowland._engines.graphs import laplacian
 from lowland._engines.graphs.weights import median_length, weighted_graph
-from lowland._engines.kernels.kernel_operators import (
-    GivenKernel,
-    Kernel,
-    KernelMatrix,
-    kernel_matrix,
-)
+from lowland._engines.kernels import kernel_operators as kernels
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import is_small
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
@@ -49,52 +35,6 @@ from lowland.methods._bases.graphs import GraphEmbedding, map_dtype
 VANISHED = 40.0  # exp(-40) = 4e-18 changes no sum that contains a 1
 SAMPLED_ROWS, SPARSE_SHARE = 64, 0.2
 
-Blocks = Callable[[Any], Iterator[tuple[slice, np.ndarray]]]  # rows -> blocks of distances to all
-
-
-def pair_kernel(
-    rows: Any,
-    bandwidth: float,
-    metric: Any,
-    metric_params: dict[str, Any] | None,
-    distances: Blocks,
-    run: FitContext,
-) -> scipy.sparse.csr_matrix | KernelMatrix:
-    """K of all pairs of rows: sparse if few values do not vanish, else an operator.
-
-    ``distances(rows)`` gives blocks of distances of some rows to all rows.
-    """
-    n = rows.shape[0]
-    radius = np.sqrt(VANISHED * bandwidth)
-    if _few_pairs_within(radius, rows, distances):
-        pairs = radius_graph(
-            rows,
-            radius,
-            metric,
-            metric_params=metric_params,
-            threads=run.threads,
-            monitor=run.monitor,
-        )
-        return with_diagonal(weighted_graph(pairs, "heat", np.sqrt(bandwidth), least=0.0).W)
-    if metric == "euclidean":
-        return kernel_matrix(rows, Kernel("rbf", 1 / bandwidth), run.threads)
-    require_memory(32 * n * n, task=f"the kernel matrix of {n} rows", alternative="use n_neighbors")
-    D = np.vstack([block for _, block in distances(rows)])
-    if callable(metric):
-        check_symmetric(D, metric)
-    D = np.minimum(D, D.T)
-    return GivenKernel(np.exp(-(D**2) / bandwidth), run.threads)
-
-
-def _few_pairs_within(radius: float, rows: Any, distances: Blocks) -> bool:
-    """Whether a sparse matrix of the pairs within the radius is worth it, judged from a sample."""
-    n = rows.shape[0]
-    if is_small(n, 1):
-        return False
-    sample = rows[:: -(-n // SAMPLED_ROWS)]
-    share = float(np.mean([float((radius >= D).mean()) for _, D in distances(sample)]))
-    return share <= SPARSE_SHARE and share * n * n * BYTES_PER_EDGE <= available_memory() // 4
-
 
 def with_diagonal(K: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """K + I: the kernel value of a row with itself is 1."""
@@ -102,15 +42,15 @@ def with_diagonal(K: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
 
 
 def walk_of(
-    K: scipy.sparse.csr_matrix | KernelMatrix, alpha: float, q: int, run: FitContext
-) -> tuple[GraphSpectrum, np.ndarray, np.ndarray]:
+    K: scipy.sparse.csr_matrix | kernels.KernelMatrix, alpha: float, q: int, run: FitContext
+) -> tuple[laplacian.GraphSpectrum, np.ndarray, np.ndarray]:
     """Leading eigenpairs of the walk P for f = (K 1)^(-alpha), the row sums K 1, and W 1."""
     if scipy.sparse.issparse(K):
         densities = np.asarray(K.sum(axis=1)).ravel()
         factors = _density_factors(densities, alpha)
         W = K.copy()
         W.data *= np.repeat(factors, np.diff(K.indptr)) * factors[K.indices]
-        modes, degrees = graph_spectrum(W, q, run)
+        modes, degrees = laplacian.graph_spectrum(W, q, run)
         return modes, densities, degrees
     n = K.n
     densities = K.times(np.ones((n, 1)))[:, 0]
@@ -122,8 +62,8 @@ def walk_of(
 
     degrees = weights_times(np.ones((n, 1)))[:, 0]
     trivial = np.sqrt(degrees / degrees.sum())
-    L = laplacian_product(weights_times, degrees)
-    return laplacian_spectrum(L, trivial, q, run), densities, degrees
+    L = laplacian.laplacian_product(weights_times, degrees)
+    return laplacian.laplacian_spectrum(L, trivial, q, run), densities, degrees
 
 
 def _density_factors(densities: np.ndarray, alpha: float) -> np.ndarray:
@@ -253,17 +193,45 @@ class DiffusionMaps(GraphEmbedding):
 
     def _embed_all_pairs(self, X: Any, run: FitContext) -> np.ndarray:
         """The map from the kernel values of all pairs of rows."""
-        self._check_axes(X.shape[0], X.shape[0] - 1)
-        distances = partial(self._distances_to_fitted, run=run)
-        self.bandwidth_ = float(self.bandwidth or self._default_bandwidth(X, run))
-        metric = self._graph_metric
-        K = pair_kernel(X, self.bandwidth_, metric, self.metric_params, distances, run)
-        self._diffuse(K, run)
+        n = X.shape[0]
+        self._check_axes(n, n - 1)
+        if self.bandwidth is None:
+            near = self._neighbors(X, min(SCALE_NEIGHBORS, n - 1), run)
+            self.bandwidth_ = median_length(near.distances[:, -1]) ** 2
+        else:
+            self.bandwidth_ = float(self.bandwidth)
+        self._diffuse(self._pair_kernel(X, run), run)
         return self._coordinates(float(self.time))
 
-    def _default_bandwidth(self, X: Any, run: FitContext) -> float:
-        near = self._neighbors(X, min(SCALE_NEIGHBORS, X.shape[0] - 1), run)
-        return median_length(near.distances[:, -1]) ** 2
+    def _pair_kernel(
+        self, X: Any, run: FitContext
+    ) -> scipy.sparse.csr_matrix | kernels.KernelMatrix:
+        """K of all pairs of rows: sparse if few values do not vanish, else an operator."""
+        n, metric, radius = X.shape[0], self._graph_metric, np.sqrt(VANISHED * self.bandwidth_)
+        if self._few_pairs_within(radius, X, run):
+            params = {"metric_params": self.metric_params, "monitor": run.monitor}
+            pairs = radius_graph(X, radius, metric, threads=run.threads, **params)
+            width = np.sqrt(self.bandwidth_)
+            return with_diagonal(weighted_graph(pairs, "heat", width, least=0.0).W)
+        if metric == "euclidean":
+            return kernels.kernel_matrix(X, kernels.Kernel("rbf", 1 / self.bandwidth_), run.threads)
+        task = f"the kernel matrix of {n} rows"
+        require_memory(32 * n * n, task=task, alternative="use n_neighbors")
+        D = np.vstack([block for _, block in self._distances_to_fitted(X, run)])
+        if callable(metric):
+            check_symmetric(D, metric)
+        D = np.minimum(D, D.T)
+        return kernels.GivenKernel(np.exp(-(D**2) / self.bandwidth_), run.threads)
+
+    def _few_pairs_within(self, radius: float, X: Any, run: FitContext) -> bool:
+        """Whether a sparse matrix of the pairs within the radius is worth it, by a sample."""
+        n = X.shape[0]
+        if is_small(n, 1):
+            return False
+        blocks = self._distances_to_fitted(X[:: -(-n // SAMPLED_ROWS)], run)
+        share = float(np.mean([float((radius >= D).mean()) for _, D in blocks]))
+        affordable = available_memory() // 4
+        return share <= SPARSE_SHARE and share * n * n * BYTES_PER_EDGE <= affordable
 
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         """The map from the kernel values of neighbors, and of each row with itself."""
@@ -274,7 +242,7 @@ class DiffusionMaps(GraphEmbedding):
         self.right_vectors_ = at_common_place(self.right_vectors_, equal_in_graph(graph))
         return self._coordinates(float(self.time))
 
-    def _diffuse(self, K: scipy.sparse.csr_matrix | KernelMatrix, run: FitContext) -> None:
+    def _diffuse(self, K: scipy.sparse.csr_matrix | kernels.KernelMatrix, run: FitContext) -> None:
         """Set lambda, psi, pi and q of the walk on the kernel K."""
         modes, self.densities_, degrees = walk_of(K, float(self.alpha), int(self.n_components), run)
         self.eigenvalues_, self.residual_ = modes.values, modes.residual
@@ -302,14 +270,14 @@ class DiffusionMaps(GraphEmbedding):
 
     def _place(self, links: Any, run: FitContext) -> np.ndarray:
         p = self._transitions(links.distances, self.densities_[links.indices])
-        return weighted_sum(p, links.indices, self._coordinates(float(self.time) - 1))
+        return laplacian.weighted_sum(p, links.indices, self._coordinates(float(self.time) - 1))
 
     def _transitions(self, distances: np.ndarray, densities: np.ndarray) -> np.ndarray:
         """p(x, x_j) = k(x, x_j) q_j^(-alpha) / its sum over j; the density at x cancels.
 
         The sum over j is one step of the walk, so that t - 1 steps are left.
         """
-        exponents = heat_exponents(distances, self.bandwidth_)
+        exponents = laplacian.heat_exponents(distances, self.bandwidth_)
         exponents = exponents - float(self.alpha) * np.log(densities)
         p = np.exp(exponents - exponents.max(axis=1, keepdims=True))  # avoids underflow of all
         return p / p.sum(axis=1, keepdims=True)

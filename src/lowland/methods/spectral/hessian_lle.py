@@ -8,10 +8,9 @@ import scipy.sparse
 from lowland._base.constraints import OneOf
 from lowland._base.context import FitContext
 from lowland._base.params import param
-from lowland._base.traits import Card, Estimate
-from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland._engines.patches.patch_sums import Points, sum_of_patches
-from lowland._engines.patches.patch_weights import all_tangents, hessian_estimators, tangent_weights
+from lowland._base.traits import Card
+from lowland._engines.patches.patch_sums import sum_of_patches
+from lowland._engines.patches.patch_weights import all_tangents, hessian_estimators
 from lowland.methods.spectral._locally_linear import (
     ISOMETRIC_READING,
     LocallyLinearReducer,
@@ -83,12 +82,7 @@ class HessianLLE(LocallyLinearReducer):
     reference = "Donoho & Grimes (2003)"
     aliases = ("hessian_eigenmaps", "hlle")
     reading = ISOMETRIC_READING
-
-    @classmethod
-    def estimate(cls, n: int, p: int) -> Estimate:
-        """See :meth:`Reducer.estimate`."""
-        search = neighbor_graph_cost(n, p, 12)
-        return Estimate(search.seconds + 8e-5 * n, n * (16 * p + 8000))
+    seconds_per_row = 8e-5
 
     def _least_neighbors(self, q: int) -> int:
         return 1 + q + q * (q + 1) // 2
@@ -101,6 +95,3 @@ class HessianLLE(LocallyLinearReducer):
         U = all_tangents(neighborhoods.points, patches, q, run.threads, run.monitor).bases
         H = hessian_estimators(U)
         return sum_of_patches(patches, H, n=len(patches), threads=run.threads)
-
-    def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
-        return tangent_weights(points, ids, X, int(self.n_components))

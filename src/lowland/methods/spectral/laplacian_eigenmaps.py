@@ -12,12 +12,7 @@ from lowland._base.context import FitContext
 from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
-from lowland._engines.graphs.laplacian import (
-    graph_spectrum,
-    heat_exponents,
-    nystrom_divisors,
-    weighted_sum,
-)
+from lowland._engines.graphs import laplacian
 from lowland._engines.graphs.weights import half_length, local_graph, local_weights, weighted_graph
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
@@ -117,7 +112,7 @@ class LaplacianEigenmaps(GraphEmbedding):
     def _embed(self, graph: scipy.sparse.csr_matrix, run: FitContext) -> np.ndarray:
         q = self._check_axes(graph.shape[0], graph.shape[0] - 1)
         W = self._weights(graph)
-        modes, self.degrees_ = graph_spectrum(W, q, run)
+        modes, self.degrees_ = laplacian.graph_spectrum(W, q, run)
         self.eigenvalues_, self.residual_ = 1 - modes.values, modes.residual
         Y = modes.vectors / np.sqrt(self.degrees_)[:, None]
         return at_common_place(Y, equal_in_graph(graph))
@@ -139,7 +134,7 @@ class LaplacianEigenmaps(GraphEmbedding):
             own = half_length(links.distances.max(axis=1, keepdims=True))
             w = local_weights(links.distances, own, self.scales_[links.indices])
         elif self.bandwidth_ is not None:
-            w = np.exp(heat_exponents(links.distances, self.bandwidth_))
+            w = np.exp(laplacian.heat_exponents(links.distances, self.bandwidth_))
         p = w / w.sum(axis=1, keepdims=True)
-        near = self._rows_at(links.indices)
-        return weighted_sum(p, near, self.embedding_) / nystrom_divisors(self.eigenvalues_)
+        Z = laplacian.weighted_sum(p, self._rows_at(links.indices), self.embedding_)
+        return Z / laplacian.nystrom_divisors(self.eigenvalues_)

@@ -8,8 +8,7 @@ import scipy.sparse
 from lowland._base.constraints import Real
 from lowland._base.context import FitContext
 from lowland._base.params import param
-from lowland._base.traits import Card, Estimate
-from lowland._engines.neighbors.search import neighbor_graph_cost
+from lowland._base.traits import Card
 from lowland._engines.patches.patch_sums import Points, sum_of_patches
 from lowland._engines.patches.patch_weights import barycentric, in_chunks
 from lowland.methods.spectral._locally_linear import LocallyLinearReducer, Neighborhoods
@@ -70,12 +69,6 @@ class LLE(LocallyLinearReducer):
     )
     reference = "Roweis & Saul (2000)"
     aliases = ("locally_linear_embedding",)
-
-    @classmethod
-    def estimate(cls, n: int, p: int) -> Estimate:
-        """See :meth:`Reducer.estimate`."""
-        search = neighbor_graph_cost(n, p, 12)
-        return Estimate(search.seconds + 6e-5 * n, n * (16 * p + 8000))
 
     def _least_neighbors(self, q: int) -> int:
         return 1

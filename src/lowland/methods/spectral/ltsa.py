@@ -6,10 +6,9 @@ import numpy as np
 import scipy.sparse
 
 from lowland._base.context import FitContext
-from lowland._base.traits import Card, Estimate
-from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland._engines.patches.patch_sums import Points, sum_of_patches
-from lowland._engines.patches.patch_weights import all_tangents, tangent_weights
+from lowland._base.traits import Card
+from lowland._engines.patches.patch_sums import sum_of_patches
+from lowland._engines.patches.patch_weights import all_tangents
 from lowland.methods.spectral._locally_linear import LocallyLinearReducer, Neighborhoods
 
 
@@ -68,12 +67,6 @@ class LTSA(LocallyLinearReducer):
     reference = "Zhang & Zha (2004)"
     aliases = ("local_tangent_space_alignment",)
 
-    @classmethod
-    def estimate(cls, n: int, p: int) -> Estimate:
-        """See :meth:`Reducer.estimate`."""
-        search = neighbor_graph_cost(n, p, 12)
-        return Estimate(search.seconds + 6e-5 * n, n * (16 * p + 8000))
-
     def _least_neighbors(self, q: int) -> int:
         return q + 1
 
@@ -84,6 +77,3 @@ class LTSA(LocallyLinearReducer):
         U = all_tangents(neighborhoods.points, patches, q, run.threads, run.monitor).bases
         G = np.concatenate([np.full((n, size, 1), size**-0.5), U], axis=2)
         return sum_of_patches(patches, G, complement=True, n=n, threads=run.threads)
-
-    def _weights(self, points: Points, ids: np.ndarray, X: np.ndarray) -> np.ndarray:
-        return tangent_weights(points, ids, X, int(self.n_components))

@@ -8,8 +8,7 @@ import scipy.sparse
 from lowland._base.constraints import OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.params import param
-from lowland._base.traits import Card, Estimate
-from lowland._engines.neighbors.search import neighbor_graph_cost
+from lowland._base.traits import Card
 from lowland._engines.patches.patch_sums import Points, sum_of_patches
 from lowland._engines.patches.patch_weights import MOST_REG, barycentric, in_chunks, spectra
 from lowland.methods.spectral._locally_linear import (
@@ -84,12 +83,8 @@ class ModifiedLLE(LocallyLinearReducer):
     reference = "Zhang & Wang (2006)"
     aliases = ("mlle",)
     reading = ISOMETRIC_READING
-
-    @classmethod
-    def estimate(cls, n: int, p: int) -> Estimate:
-        """See :meth:`Reducer.estimate`."""
-        search = neighbor_graph_cost(n, p, 12)
-        return Estimate(search.seconds + 1.5e-4 * n, n * (16 * p + 10000))
+    seconds_per_row = 1.5e-4
+    bytes_per_row = 10_000
 
     def _least_neighbors(self, q: int) -> int:
         return q + 1
