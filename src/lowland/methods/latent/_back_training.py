@@ -9,7 +9,6 @@ their relevance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.network.layers import Network, apply, backward, first_weights, forward
 from lowland._engines.network.quasi_newton import minimize
+from lowland.methods.latent._base import loss_per_value
 
 # The functions g that place rows: x = g(y; A), with slopes by A.
 #
@@ -160,7 +160,6 @@ class Perceptron(NamedTuple):
 NOISES = (1e-5, 10.0)
 LEAST, MOST = (1e-3, 1e-3, 1e-6, 1e-6), (1e2, 1e3, 1e6, 1e2)
 FIRST_BIAS = 0.1
-FAILED = 1e10  # loss per value where the covariance has no Cholesky factor
 
 
 class Parameters(NamedTuple):
@@ -193,92 +192,50 @@ class Problem(NamedTuple):
         g, theta = vector[: at - 1 - k], vector[at - 1 - k : at - 1]
         return Parameters(g, theta, float(vector[at - 1]), vector[at:].reshape(m, q))
 
+    def start(self, X: np.ndarray, noise: float, run: FitContext) -> Parameters:
+        """The g nearest to places X, a process with this s^2, and the places of random rows."""
+        with limit_blas(1):
+            g = self.constraint.start(X, run)
+            chosen = np.sort(run.rng.choice(len(X), self.n_inducing, replace=False))
+            theta = self.covariance.vector(bias=FIRST_BIAS)
+            return Parameters(g, theta, float(np.log(noise)), self.constraint.places(g)[chosen])
+
+    def bound(self, now: Parameters) -> tuple[float, Parameters]:
+        """L, and its slopes."""
+        X, process = self.constraint.places(now.g), (self.covariance, now.theta, now.log_noise)
+        if self.n_inducing:
+            L = streamed_bound(*process, X, now.Z, self.Y, self.threads, self.n_columns)
+            by_Z = L.Z
+        else:
+            L = log_likelihood(*process, X, self.Y, self.n_columns, self.threads)
+            by_Z = now.Z
+        return L.value, Parameters(self.constraint.slope(now.g, L.X), L.theta, L.noise, by_Z)
+
     def loss(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         """-L per value of the table, and its slope."""
-        now = self.unpacked(vector)
-        X, process = self.constraint.places(now.g), (self.covariance, now.theta, now.log_noise)
-        by_Z = now.Z
-        try:
-            if self.n_inducing:
-                L = streamed_bound(*process, X, now.Z, self.Y, self.threads, self.n_columns)
-                by_Z = L.Z
-            else:
-                L = log_likelihood(*process, X, self.Y, self.n_columns, self.threads)
-        except np.linalg.LinAlgError:
-            return FAILED, np.zeros_like(vector)
-        slope = Parameters(self.constraint.slope(now.g, L.X), L.theta, L.noise, by_Z).packed()
-        if not (np.isfinite(L.value) and np.isfinite(slope).all()):
-            return FAILED, np.zeros_like(vector)
-        n_values = len(self.Y) * self.n_columns
-        return -L.value / n_values, -slope / n_values
+        return loss_per_value(self, vector)
 
-    def bounds(self, n_g: int) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, first: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest values of all parameters."""
-        free, vector = np.full(n_g, np.inf), self.covariance.vector
-        inducing = np.full(self.n_inducing * self.covariance.q, np.inf)
-        least = [-free, vector(*LEAST), [np.log(NOISES[0])], -inducing]
-        most = [free, vector(*MOST), [np.log(NOISES[1])], inducing]
-        return np.concatenate(least), np.concatenate(most)
+        free, points = np.full(first.g.shape, np.inf), np.full(first.Z.shape, np.inf)
+        logs, vector = np.log(NOISES), self.covariance.vector
+        least = Parameters(-free, vector(*LEAST), logs[0], -points)
+        return least.packed(), Parameters(free, vector(*MOST), logs[1], points).packed()
 
+    def standard(self, found: Parameters) -> Parameters:
+        """The model in units of its length scales, the most relevant axis first; A in place of B.
 
-class Trained(NamedTuple):
-    """A of g as one vector, log parameters, log s^2, inducing points, and how the loss fell."""
-
-    A: np.ndarray
-    theta: np.ndarray
-    log_noise: float
-    Z: np.ndarray
-    losses: np.ndarray
-    n_iter: int
-
-
-def train(
-    problem: Problem,
-    X: np.ndarray,
-    noise: float,
-    run: FitContext,
-    *,
-    max_iter: int,
-    tol: float,
-    show: Callable[[np.ndarray], np.ndarray],
-) -> Trained:
-    """Maximize L from the g nearest to the places X; ``noise`` is the first s^2.
-
-    ``show(A)`` makes the map that a callback gets.
-    """
-    constraint, covariance = problem.constraint, problem.covariance
-    with limit_blas(1):
-        g = constraint.start(X, run)
-        chosen = np.sort(run.rng.choice(len(X), problem.n_inducing, replace=False))
-        theta = covariance.vector(bias=FIRST_BIAS)
-        first = Parameters(g, theta, float(np.log(noise)), constraint.places(g)[chosen])
-        found = minimize(
-            problem.loss,
-            first.packed(),
-            max_iter=max_iter,
-            tol=tol,
-            monitor=run.monitor,
-            show=lambda vector: show(_standard(problem, problem.unpacked(vector)).g),
-            bounds=problem.bounds(len(g)),
+        Relevance is that of axes of equal variance.
+        """
+        covariance = self.covariance
+        spread = self.constraint.places(found.g).std(axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        factors = covariance.factors(covariance.stretched(found.theta, 1 / spread))
+        order = np.argsort(-factors, kind="stable")
+        scale = (spread / factors)[order]
+        return Parameters(
+            self.constraint.scaled(found.g, order, scale),
+            covariance.stretched(covariance.permuted(found.theta, order), 1 / scale),
+            found.log_noise,
+            found.Z[:, order] / scale,
         )
-        best = _standard(problem, problem.unpacked(found.point))
-    return Trained(*best, found.losses, found.n_iter)
-
-
-def _standard(problem: Problem, found: Parameters) -> Parameters:
-    """The same model in units of its length scales, the most relevant axis first; A in place of B.
-
-    Relevance is that of axes of equal variance.
-    """
-    covariance = problem.covariance
-    spread = problem.constraint.places(found.g).std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    factors = covariance.factors(covariance.stretched(found.theta, 1 / spread))
-    order = np.argsort(-factors, kind="stable")
-    scale = (spread / factors)[order]
-    return Parameters(
-        problem.constraint.scaled(found.g, order, scale),
-        covariance.stretched(covariance.permuted(found.theta, order), 1 / scale),
-        found.log_noise,
-        found.Z[:, order] / scale,
-    )

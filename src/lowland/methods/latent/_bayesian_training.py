@@ -8,13 +8,12 @@ All unknowns are one vector, variances as logarithms, and L-BFGS maximizes F.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from lowland._base.context import FitContext
-from lowland._base.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.gaussian_processes.sparse import (
@@ -26,7 +25,7 @@ from lowland._engines.gaussian_processes.sparse import (
     statistics_sums,
 )
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.network.quasi_newton import minimize
+from lowland.methods.latent._base import loss_per_value
 
 # Expectations of a covariance over places that are normal distributions, with slopes.
 #
@@ -227,7 +226,6 @@ VARIANCES = (1e-6, 4.0)  # bounds of s
 NOISES = (1e-5, 10.0)  # of the noise, for columns of mean variance 1
 LEAST, MOST = (1e-3, 1e-2, 1e-6, 1e-6), (1e2, 1e3, 1e2, 1e2)  # of the covariance
 FIRST_BIAS = 0.1
-FAILED = 1e10  # loss per value where the covariance has no Cholesky factor
 
 
 class Places(NamedTuple):
@@ -274,27 +272,41 @@ class Problem(NamedTuple):
 
     def loss(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         """-F per value of the table, and its slope."""
-        try:
-            value, slopes = self.bound(self.unpacked(vector))
-        except np.linalg.LinAlgError:
-            return FAILED, np.zeros_like(vector)
-        slope = slopes.packed()
-        if not (np.isfinite(value) and np.isfinite(slope).all()):
-            return FAILED, np.zeros_like(vector)
-        n_values = len(self.Y) * self.n_columns
-        return -value / n_values, -slope / n_values
+        return loss_per_value(self, vector)
 
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, first: Places) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest values of all unknowns."""
-        n, m, q = len(self.Y), self.n_inducing, self.covariance.q
-        free, points = np.full((n, q), np.inf), np.full((m, q), np.inf)
-        ends = []
-        for sign, end in ((-1, 0), (1, 1)):
-            logs = np.full((n, q), np.log(VARIANCES[end]))
-            theta = self.covariance.vector(*(LEAST, MOST)[end])
-            noise = float(np.log(NOISES[end]))
-            ends.append(Places(sign * free, logs, theta, noise, sign * points).packed())
-        return ends[0], ends[1]
+        free, points = np.full(first.U.shape, np.inf), np.full(first.Z.shape, np.inf)
+        least, most = (
+            Places(sign * free, np.full(free.shape, logs), theta, noise, sign * points).packed()
+            for sign, logs, theta, noise in zip(
+                (-1, 1),
+                np.log(VARIANCES),
+                (self.covariance.vector(*LEAST), self.covariance.vector(*MOST)),
+                np.log(NOISES),
+                strict=True,
+            )
+        )
+        return least, most
+
+    def start(self, X: np.ndarray, lengths: np.ndarray, noise: float, run: FitContext) -> Places:
+        """Means X of unit variance, a process with these lengths and s^2, and random places."""
+        chosen = np.sort(run.rng.choice(len(X), self.n_inducing, replace=False))
+        theta = self.covariance.vector(1.0, lengths, 1 / lengths**2, FIRST_BIAS)
+        logs = np.full(X.shape, np.log(FIRST_VARIANCE))
+        return Places(X, logs, theta, float(np.log(noise)), X[chosen])
+
+    def standard(self, at: Places) -> Places:
+        """The same with the most relevant axis first."""
+        order = np.argsort(-self.covariance.relevance(at.theta), kind="stable")
+        theta = self.covariance.permuted(at.theta, order)
+        return Places(at.U[:, order], at.logs[:, order], theta, at.log_noise, at.Z[:, order])
+
+    def stretched(self, at: Places, factors: np.ndarray) -> Places:
+        """The same model with axes multiplied by these factors."""
+        U, logs, theta, log_noise, Z = at
+        theta = self.covariance.stretched(theta, factors)
+        return Places(U * factors, logs + 2 * np.log(factors), theta, log_noise, Z * factors)
 
     def posterior(self, at: Places) -> Posterior:
         """Of the process, given the rows at uncertain places."""
@@ -303,58 +315,3 @@ class Problem(NamedTuple):
         unfactor = inverse_factor(*process, at.Z)
         sums = statistics_sums(unfactor, statistics, self.Y, self.n_columns)
         return posterior_from(*process, at.Z, sums, at.log_noise)
-
-
-class Trained(NamedTuple):
-    """The best unknowns, axes in the order of relevance, and how the loss fell."""
-
-    places: Places
-    posterior: Posterior
-    losses: np.ndarray
-    n_iter: int
-
-    def stretched(self, factors: np.ndarray) -> tuple[Posterior, Places]:
-        """The same model with axes multiplied by these factors."""
-        U, logs, theta, log_noise, Z = self.places
-        theta = self.posterior.covariance.stretched(theta, factors)
-        places = Places(U * factors, logs + 2 * np.log(factors), theta, log_noise, Z * factors)
-        return self.posterior._replace(theta=theta, inputs=places.Z), places
-
-
-def train(
-    problem: Problem,
-    X: np.ndarray,
-    lengths: np.ndarray,
-    noise: float,
-    run: FitContext,
-    *,
-    max_iter: int,
-    tol: float,
-    show: Callable[[Places], np.ndarray],
-) -> Trained:
-    """Maximize F from means X of unit variance, length scales and s^2; ``show`` makes the map."""
-    covariance = problem.covariance
-    with limit_blas(1):
-        chosen = np.sort(run.rng.choice(len(X), problem.n_inducing, replace=False))
-        theta = covariance.vector(1.0, lengths, 1 / lengths**2, FIRST_BIAS)
-        logs = np.full(X.shape, np.log(FIRST_VARIANCE))
-        first = Places(X, logs, theta, float(np.log(noise)), X[chosen])
-        found = minimize(
-            problem.loss,
-            first.packed(),
-            max_iter=max_iter,
-            tol=tol,
-            monitor=run.monitor,
-            show=lambda vector: show(_ordered(problem, vector)),
-            bounds=problem.bounds(),
-        )
-        best = _ordered(problem, found.point)
-        return Trained(best, problem.posterior(best), found.losses, found.n_iter)
-
-
-def _ordered(problem: Problem, vector: np.ndarray) -> Places:
-    """The same with the most relevant axis first."""
-    covariance, at = problem.covariance, problem.unpacked(vector)
-    order = np.argsort(-covariance.relevance(at.theta), kind="stable")
-    theta = covariance.permuted(at.theta, order)
-    return Places(at.U[:, order], at.logs[:, order], theta, at.log_noise, at.Z[:, order])

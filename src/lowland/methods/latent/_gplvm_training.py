@@ -125,97 +125,76 @@ class Trained(NamedTuple):
     state: State
     mean_log_likelihood: float
     losses: np.ndarray
-    n_iter: int
 
 
-def first_state(covariance: Covariance, start: Start, X: np.ndarray, Z: np.ndarray | None) -> State:
-    """The process at the start."""
-    theta = covariance.vector(1.0, start.length, 1.0 / covariance.q, FIRST_BIAS)
-    return State(X, theta, float(np.log(start.noise)), Z)
+class Training(NamedTuple):
+    """Standardized rows, and the step of their places beside that of logarithms."""
 
+    covariance: Covariance
+    Y: np.ndarray
+    tol: float
+    step: float
+    run: FitContext
 
-def train_exactly(
-    covariance: Covariance,
-    start: State,
-    Y: np.ndarray,
-    run: FitContext,
-    *,
-    max_iter: int,
-    tol: float,
-    step: float,
-    done: int = 0,
-) -> Trained:
-    """L-BFGS on X / step, the logarithms of the parameters and that of the noise variance."""
-    (n, D), seen, k = Y.shape, _with_fewer_columns(Y), len(start.theta)
+    def exactly(self, start: State, max_iter: int, done: int = 0) -> Trained:
+        """L-BFGS on X / step, the logarithms of the parameters and that of the noise variance."""
+        (n, D), k, step = self.Y.shape, len(start.theta), self.step
+        seen = self._with_fewer_columns()
 
-    def parts(vector: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-        return vector[:k], float(vector[k]), step * vector[k + 1 :].reshape(start.X.shape)
+        def state_of(vector: np.ndarray) -> State:
+            X = step * vector[k + 1 :].reshape(start.X.shape)
+            return State(X, vector[:k], float(vector[k]), None)
 
-    def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        theta, log_noise, X = parts(vector)
-        f = log_likelihood(covariance, theta, log_noise, X, seen, D, run.threads)
-        slope = np.concatenate([-f.theta, [-f.noise], step * (X - f.X).ravel()])
-        return (minus_log_prior(X) - f.value) / (n * D), slope / (n * D)
+        def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
+            X, theta, log_noise, _ = state_of(vector)
+            process = (self.covariance, theta, log_noise)
+            f = log_likelihood(*process, X, seen, D, self.run.threads)
+            slope = np.concatenate([-f.theta, [-f.noise], step * (X - f.X).ravel()])
+            return (minus_log_prior(X) - f.value) / (n * D), slope / (n * D)
 
-    least, most = _bounds(covariance)
-    free = np.full(start.X.size, np.inf)
-    found = minimize(
-        negative,
-        np.concatenate([start.theta, [start.log_noise], start.X.ravel() / step]),
-        max_iter=max_iter,
-        tol=tol,
-        monitor=run.monitor,
-        show=lambda vector: parts(vector)[2],
-        bounds=(np.concatenate([least, -free]), np.concatenate([most, free])),
-        done=done,
-    )
-    theta, log_noise, X = parts(found.point)
-    likelihood = minus_log_prior(X) / (n * D) - float(found.losses[-1])
-    return Trained(State(X, theta, log_noise, None), likelihood, found.losses, found.n_iter)
-
-
-def train_sparsely(
-    covariance: Covariance,
-    start: State,
-    Y: np.ndarray,
-    run: FitContext,
-    *,
-    max_iter: int,
-    tol: float,
-    step: float,
-    in_parts: bool,
-) -> Trained:
-    """The bound by inducing points in place of the likelihood, on all rows or on growing parts."""
-    found = stochastic.train(
-        *(covariance, start.theta, start.log_noise, start.X, start.Z, _with_fewer_columns(Y)),
-        max_iter=max_iter,
-        rng=run.rng,
-        threads=run.threads,
-        monitor=run.monitor,
-        tol=tol,
-        bounds=_bounds(covariance),
-        step=step,
-        in_parts=in_parts,
-        n_columns=Y.shape[1],
-    )
-    state = State(found.X, found.theta, found.log_noise, found.Z)
-    return Trained(state, found.bound / Y.size, found.losses, found.n_iter)
-
-
-def _with_fewer_columns(Y: np.ndarray) -> np.ndarray:
-    """A table with the same inner products of rows, and at most as many columns as rows."""
-    if Y.shape[1] <= len(Y):
-        return Y
-    return np.ascontiguousarray(np.linalg.qr(Y.T, mode="r").T)
-
-
-def _bounds(covariance: Covariance) -> tuple[np.ndarray, np.ndarray]:
-    """Least and largest values of the logarithms of the parameters and of the noise variance."""
-    least, most = (
-        np.append(
-            covariance.vector(VARIANCE[side], LENGTH[side], WEIGHT[side], BIAS[side]),
-            np.log(NOISE[side]),
+        free = np.full(start.X.size, np.inf)
+        least, most = self._bounds()
+        found = minimize(
+            negative,
+            np.concatenate([start.theta, [start.log_noise], start.X.ravel() / step]),
+            max_iter=max_iter,
+            tol=self.tol,
+            monitor=self.run.monitor,
+            show=lambda vector: state_of(vector).X,
+            bounds=(np.concatenate([least, -free]), np.concatenate([most, free])),
+            done=done,
         )
-        for side in (0, 1)
-    )
-    return least, most
+        last = state_of(found.point)
+        likelihood = minus_log_prior(last.X) / (n * D) - float(found.losses[-1])
+        return Trained(last, likelihood, found.losses)
+
+    def sparsely(self, start: State, max_iter: int, in_parts: bool) -> Trained:
+        """The bound by inducing points in place of the likelihood, on all rows or growing parts."""
+        X, theta, log_noise, Z = start
+        found = stochastic.train(
+            *(self.covariance, theta, log_noise, X, Z, self._with_fewer_columns()),
+            max_iter=max_iter,
+            rng=self.run.rng,
+            threads=self.run.threads,
+            monitor=self.run.monitor,
+            tol=self.tol,
+            bounds=self._bounds(),
+            step=self.step,
+            in_parts=in_parts,
+            n_columns=self.Y.shape[1],
+        )
+        state = State(found.X, found.theta, found.log_noise, found.Z)
+        return Trained(state, found.bound / self.Y.size, found.losses)
+
+    def _with_fewer_columns(self) -> np.ndarray:
+        """A table with the same inner products of rows, and at most as many columns as rows."""
+        if self.Y.shape[1] <= len(self.Y):
+            return self.Y
+        return np.ascontiguousarray(np.linalg.qr(self.Y.T, mode="r").T)
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest logarithms of the parameters and of the noise variance."""
+        ends = zip(VARIANCE, LENGTH, WEIGHT, BIAS, strict=True)
+        vectors = [self.covariance.vector(*end) for end in ends]
+        least, most = (np.append(v, np.log(s)) for v, s in zip(vectors, NOISE, strict=True))
+        return least, most

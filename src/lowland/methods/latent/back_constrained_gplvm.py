@@ -18,28 +18,18 @@ from lowland._engines.gaussian_processes.exact import exact_posterior
 from lowland._engines.gaussian_processes.streamed import streamed_posterior
 from lowland._engines.kernels.kernel_values import median_distance
 from lowland._engines.linalg import products
-from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
+from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.network.layers import apply
-from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost
-from lowland.methods.latent._back_training import (
-    Constraint,
-    Perceptron,
-    Problem,
-    kernel_basis,
-    kernel_places,
-    linear_basis,
-    network_of,
-    train,
-)
-from lowland.methods.latent._base import GaussianProcessReducer
+from lowland._engines.network.row_space import RowSpace, row_space_cost
+from lowland.methods.latent import _back_training as training
+from lowland.methods.latent._base import GaussianProcessReducer, principal_start
 
 EXACT_ROWS = 200  # inference="auto" is exact for so many rows
 LEARNED_ROWS, LEARNED_VALUES = 5000, 2_000_000  # the model is trained on so many at most
 FEWEST_LEARNED = 1000
 MOST_CENTERS = 500
 MOST_HIDDEN = 10_000
-MOST_NOISE, LEAST_NOISE = 0.5, 0.01  # s^2 at the start
 FARTHEST = 1e8  # standardized values beyond are taken as this
 
 
@@ -142,8 +132,6 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
     )
     reference = "Lawrence & Quinonero-Candela (2006)"
     aliases = ("bc-gplvm", "bcgplvm")
-    accepts_sparse = True
-    components_limit = "rank"
     reading = Reading(
         axes="The axes have no meaning of their own; the first is the one that rows depend on "
         "most.",
@@ -177,7 +165,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         if self.centers_ is not None:
             wanted = len(self.centers_) * q
         elif self.mapping == "network":
-            wanted = network_of(p, int(self.hidden), q).n_weights
+            wanted = training.network_of(p, int(self.hidden), q).n_weights
         if len(self.coefficients_) != wanted:
             return f"{len(self.coefficients_)} 'coefficients_' of {wanted}"
         return super().inconsistency()
@@ -191,28 +179,18 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         learned = n if exact else _n_learned(n, p)
         self._require_room(learned, p, exact)
         X = as_dense(X, type(self).__name__)
-        self._learn_scale(X)
-        chosen = np.sort(run.rng.choice(n, learned, replace=False)) if learned < n else slice(None)
-        S = self._standardized(X[chosen])
-        space = row_space(S)
-        Y = S if space is None else space.coordinates(S, run.threads) / space.size
-        start, noise = _principal_start(Y, q, run)
+        chosen, space, Y = self._learned(X, learned, run)
+        scores, noise = principal_start(Y, q, run)
         constraint = self._constraint(Y, space, X[chosen], run)
-        m = 0 if exact else min(int(self.n_inducing), learned)
-        if self.kernel == "linear":  # more are linear combinations of these
-            m = min(m, q + int(self.bias))
-        found = train(
-            Problem(constraint, self._covariance(), Y, p, m, run.threads),
-            start,
-            noise,
-            run,
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            show=lambda A: self._g(self._widened(A, space), X, run),
-        )
-        self.coefficients_ = self._widened(found.A, space)
-        self.loss_history_, self.n_iter_ = found.losses, found.n_iter
-        self.mean_log_likelihood_ = -float(found.losses[-1])
+        m = 0 if exact else self._count_inducing(learned)
+        problem = training.Problem(constraint, self._covariance(), Y, p, m, run.threads)
+        first = problem.start(scores / (float(scores[:, 0].std()) or 1.0), noise, run)
+
+        def show(now: training.Parameters) -> np.ndarray:
+            return self._g(self._widened(now.g, space), X, run)
+
+        found = self._trained(problem, first, show, run)
+        self.coefficients_ = self._widened(found.g, space)
         self.embedding_ = self._g(self.coefficients_, X, run)
         places = self.embedding_[chosen].astype(np.float64)
         process = (self._covariance(), found.theta, found.log_noise, places)
@@ -222,8 +200,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
                 posterior = exact_posterior(*process, Y, run.threads)
             else:
                 posterior = streamed_posterior(*process, found.Z, Y, run.threads)
-            if space is not None:
-                posterior = posterior._replace(weights=posterior.weights @ space.axes)
+        posterior = posterior._replace(weights=space.restored(posterior.weights))
         self._keep(posterior, places.var(axis=0))
         return self.embedding_.copy()
 
@@ -239,31 +216,30 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         )
 
     def _constraint(
-        self, Y: np.ndarray, space: RowSpace | None, rows: np.ndarray, run: FitContext
-    ) -> Constraint:
+        self, Y: np.ndarray, space: RowSpace, rows: np.ndarray, run: FitContext
+    ) -> training.Constraint:
         """g of the standardized rows Y; sets ``centers_`` and ``width_``."""
         q = int(self.n_components)
         relative = float(self.width) * median_distance(Y, "euclidean")
         self.width_, self.centers_ = relative * self.scale_, None
         if self.mapping == "linear":
-            return linear_basis(Y, q, run.threads)
+            return training.linear_basis(Y, q, run.threads)
         if self.mapping == "network":
-            inputs = Y if space is None else Y * space.size
-            return Perceptron(network_of(Y.shape[1], int(self.hidden), q), inputs, run.threads)
-        c = min(len(Y), MOST_CENTERS)
-        at = np.sort(run.rng.choice(len(Y), c, replace=False)) if c < len(Y) else slice(None)
+            network = training.network_of(Y.shape[1], int(self.hidden), q)
+            return training.Perceptron(network, Y * space.size, run.threads)
+        at = run.some_rows(len(Y), MOST_CENTERS)
         self.centers_ = rows[at].astype(np.float64)
-        return kernel_basis(Y, Y[at], relative, q, run.threads)
+        return training.kernel_basis(Y, Y[at], relative, q, run.threads)
 
-    def _widened(self, A: np.ndarray, space: RowSpace | None) -> np.ndarray:
+    def _widened(self, A: np.ndarray, space: RowSpace) -> np.ndarray:
         """A for all columns, from that for coordinates in the space of the rows."""
-        if space is None or self.mapping == "kernel":
+        if space.axes is None or self.mapping == "kernel":
             return A
         q = int(self.n_components)
         if self.mapping == "linear":
             return np.einsum("rp,rq->pq", space.axes, A.reshape(-1, q)).ravel()
-        network = network_of(len(space.axes), int(self.hidden), q)
-        return space.widened(network, A, inputs=True)[1]
+        network = training.network_of(len(space.axes), int(self.hidden), q)
+        return space.widened(network, A, inputs=True)
 
     # --- g --------------------------------------------------------------------------------------
 
@@ -273,7 +249,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
     def _g(self, A: np.ndarray, X: np.ndarray, run: FitContext) -> np.ndarray:
         q = int(self.n_components)
         Y = np.empty((len(X), q), dtype=X.dtype)
-        network = network_of(X.shape[1], int(self.hidden), q)
+        network = training.network_of(X.shape[1], int(self.hidden), q)
         centers = None if self.centers_ is None else self._standardized(self.centers_)
         for at in row_blocks(len(X), rows_within(32 * X.shape[1])):
             S = self._standardized(X[at])
@@ -285,17 +261,8 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
                 Y[at] = apply(network, A, S, run.threads)
             else:
                 width = float(self.width_ / self.scale_)
-                Y[at] = kernel_places(S, centers, width, A.reshape(-1, q), run.threads)
+                Y[at] = training.kernel_places(S, centers, width, A.reshape(-1, q), run.threads)
         return Y
-
-
-def _principal_start(Y: np.ndarray, q: int, run: FitContext) -> tuple[np.ndarray, float]:
-    """Principal components, of which the first has unit variance, and the variance of the rest."""
-    found = leading_axes(Y, q, run.threads, run.rng, run.monitor)
-    X = products.times(Y, found.mean, found.axes.T, run.threads)
-    share = float(found.variances.sum() / found.total_variance) if found.total_variance > 0 else 0.0
-    size = X[:, 0].std()
-    return X / (size if size > 0 else 1.0), float(np.clip(1 - share, LEAST_NOISE, MOST_NOISE))
 
 
 def _n_learned(n: int, p: int) -> int:

@@ -12,20 +12,23 @@ from lowland._base.memory import require_memory
 from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
-from lowland._base.traits import Card, Estimate, Reading
+from lowland._base.traits import Card, Estimate
 from lowland._base.validation import as_dense
-from lowland._engines.linalg import products
-from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
-from lowland._engines.network.row_space import row_space, row_space_cost
-from lowland.methods.latent._base import GaussianProcessReducer, Process, placed_rows
-from lowland.methods.latent._bayesian_training import Problem, train
+from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.network.row_space import row_space_cost
+from lowland.methods.latent._base import (
+    GaussianProcessReducer,
+    Process,
+    placed_rows,
+    principal_start,
+)
+from lowland.methods.latent._bayesian_training import Problem
 
 LEARNED_ROWS, LEARNED_VALUES = 2000, 2_000_000  # inference="auto" trains on so many at most
 FEWEST_LEARNED = 500
 MOST_INDUCING = 500  # the cost grows with its square
 RELEVANT = 0.01  # share of the largest relevance
 LONGEST = 100.0  # length scale at the start, beside that of the first axis
-MOST_NOISE, LEAST_NOISE = 0.5, 0.01  # s^2 at the start
 
 
 class BayesianGPLVM(GaussianProcessReducer):
@@ -116,16 +119,6 @@ class BayesianGPLVM(GaussianProcessReducer):
     )
     reference = "Titsias & Lawrence (2010)"
     aliases = ("bgplvm",)
-    accepts_sparse = True
-    components_limit = "rank"
-    reading = Reading(
-        axes="The first axis is the one that rows depend on most; axes without relevance are 0.",
-        distances="Rows that are near in the map are similar. Similar rows may be far apart, "
-        "because the function may come back to where it was.",
-        gaps="A gap is a region where the function is uncertain; how wide it is drawn says little.",
-        sizes="Sizes of groups follow how much their rows differ.",
-        scale="One unit is one length scale: so far apart, rows have a correlation of about half.",
-    )
 
     @property
     def n_relevant_(self) -> int:
@@ -149,37 +142,27 @@ class BayesianGPLVM(GaussianProcessReducer):
         n, p = X.shape
         q = self._check_components(n, p)
         learned = n if self.inference == "sparse" else _n_learned(n, p)
-        m = min(int(self.n_inducing), learned)
-        if self.kernel == "linear":  # more are linear combinations of these
-            m = min(m, q + int(self.bias))
+        m = self._count_inducing(learned)
         require_memory(
             8 * (learned * (10 * m + 3 * p + 60 * q) + n * q + 8 * m * m * (1 + q)) + 2**24,
             task=f"BayesianGPLVM for {n} rows, {p} columns and {q} axes",
             alternative="inference='auto', or fewer axes",
         )
         X = as_dense(X, type(self).__name__)
-        self._learn_scale(X)
-        chosen = np.sort(run.rng.choice(n, learned, replace=False)) if learned < n else slice(None)
-        S = self._standardized(X[chosen])
-        space = row_space(S)
-        Y = S if space is None else space.coordinates(S, run.threads) / space.size
-        found = train(
-            Problem(self._covariance(), Y, p, m),
-            *_principal_start(Y, q, run),
-            run,
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            show=lambda places: places.U.astype(X.dtype),
-        )
-        factors = self._covariance().factors(found.places.theta)
-        posterior, places = found.stretched(factors)
-        if space is not None:
-            with limit_blas(1):
-                posterior = posterior._replace(weights=posterior.weights @ space.axes)
+        _, space, Y = self._learned(X, learned, run)
+        problem = Problem(self._covariance(), Y, p, m)
+        scores, noise = principal_start(Y, q, run)
+        first = problem.start(*_of_unit_variance(scores), noise, run)
+        found = self._trained(problem, first, lambda now: now.U.astype(X.dtype), run)
+        factors = problem.covariance.factors(found.theta)
+        places = problem.stretched(found, factors)
+        with limit_blas(1):
+            posterior = problem.posterior(found)
+        weights = space.restored(posterior.weights)
         self.inducing_points_, self.prior_deviations_ = places.Z, factors
-        self.mean_log_likelihood_ = -float(found.losses[-1])
-        self.loss_history_, self.n_iter_ = found.losses, found.n_iter
-        self._keep(posterior, factors**2)
+        self._keep(
+            posterior._replace(theta=places.theta, inputs=places.Z, weights=weights), factors**2
+        )
         self.means_, self.variances_ = places.U, np.exp(places.logs)
         self.embedding_ = self._transform(X, run)
         return self.embedding_.copy()
@@ -191,19 +174,13 @@ class BayesianGPLVM(GaussianProcessReducer):
         return placed_rows(process, self.means_, Y, run.threads).X.astype(X.dtype)
 
 
-def _principal_start(
-    Y: np.ndarray, q: int, run: FitContext
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Components of unit variance, length scales by their shares, and the variance of the rest."""
-    found = leading_axes(Y, q, run.threads, run.rng, run.monitor)
-    X = products.times(Y, found.mean, found.axes.T, run.threads)
+def _of_unit_variance(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Components of unit variance, and length scales by their shares."""
     spread = X.std(axis=0)
     widest = float(spread.max())
     flat = spread <= widest / LONGEST
     lengths = np.where(flat, LONGEST, widest / np.where(flat, 1.0, spread))
-    share = float(found.variances.sum() / found.total_variance) if found.total_variance > 0 else 0.0
-    noise = float(np.clip(1 - share, LEAST_NOISE, MOST_NOISE))
-    return np.where(flat, 0.0, X / np.where(flat, 1.0, spread)), lengths, noise
+    return np.where(flat, 0.0, X / np.where(flat, 1.0, spread)), lengths
 
 
 def _n_learned(n: int, p: int) -> int:

@@ -12,27 +12,18 @@ from lowland._base.memory import require_memory
 from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
-from lowland._base.traits import Card, Estimate, Reading
+from lowland._base.traits import Card, Estimate
 from lowland._base.validation import as_dense
 from lowland._engines.gaussian_processes.stochastic import training_cost
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.neighbors.index import query_fitted
+from lowland.methods.latent import _gplvm_training as training
 from lowland.methods.latent._base import (
     MOST_INDUCING,
     GaussianProcessReducer,
     Placed,
     Process,
     placed_rows,
-)
-from lowland.methods.latent._gplvm_training import (
-    FROM_LINEAR,
-    FROM_MAP,
-    Trained,
-    first_state,
-    in_length_scales,
-    starting_places,
-    train_exactly,
-    train_sparsely,
 )
 
 INDUCING = 150  # as likely as exact inference at 2 000 rows, in half the time
@@ -152,16 +143,9 @@ class GPLVM(GaussianProcessReducer):
     )
     reference = "Lawrence (2005)"
     aliases = ("gaussian_process_latent_variable_model",)
-    accepts_sparse = True
-    components_limit = "rank"
-    reading = Reading(
+    reading = GaussianProcessReducer.reading._replace(
         axes="The axes are the unknown coordinates of a smooth function that makes the rows; they "
-        "began as the principal axes.",
-        distances="Rows that are near in the map are similar. Similar rows may be far apart, "
-        "because the function may come back to where it was.",
-        gaps="A gap is a region where the function is uncertain; how wide it is drawn says little.",
-        sizes="Sizes of groups follow how much their rows differ.",
-        scale="One unit is one length scale: so far apart, rows have a correlation of about half.",
+        "began as the principal axes."
     )
 
     @classmethod
@@ -189,14 +173,16 @@ class GPLVM(GaussianProcessReducer):
         self._learn_scale(X)
         Y = self._standardized(X)
         with limit_blas(1):  # the map must not depend on the number of threads
-            start = starting_places(self.init, Y, q, run)
+            start = training.starting_places(self.init, Y, q, run)
             found = self._trained(start, Y, inference, run)
-            state, self.prior_deviations_ = in_length_scales(self._covariance(), found.state)
+            state, self.prior_deviations_ = training.in_length_scales(
+                self._covariance(), found.state
+            )
             posterior = state.posterior(self._covariance(), Y, run.threads)
         self.embedding_, self.fitted_rows_ = state.X.astype(X.dtype), X.copy()
         self.inducing_points_ = state.Z
         self.mean_log_likelihood_ = found.mean_log_likelihood
-        self.loss_history_, self.n_iter_ = found.losses, found.n_iter
+        self.loss_history_, self.n_iter_ = found.losses, len(found.losses) - 1
         self._keep(posterior, self.prior_deviations_**2)
         return self.embedding_.copy()
 
@@ -214,51 +200,34 @@ class GPLVM(GaussianProcessReducer):
             alternative="inference='sparse'" if inference == "exact" else "fewer inducing points",
         )
 
-    def _trained(self, X: np.ndarray, Y: np.ndarray, inference: str, run: FitContext) -> Trained:
+    def _trained(
+        self, X: np.ndarray, Y: np.ndarray, inference: str, run: FitContext
+    ) -> training.Trained:
         """Beyond some rows, exact steps come last: they cost n^3 each, and the others n."""
-        covariance, (n, max_iter) = self._covariance(), (len(X), int(self.max_iter))
-        first = FROM_LINEAR if isinstance(self.init, str) and self.init == "ppca" else FROM_MAP
-        options = {"tol": float(self.tol), "step": first.step}
+        covariance, n, max_iter = self._covariance(), len(X), int(self.max_iter)
+        linear = isinstance(self.init, str) and self.init == "ppca"
+        first = training.FROM_LINEAR if linear else training.FROM_MAP
+        task = training.Training(covariance, Y, float(self.tol), first.step, run)
+        theta = covariance.vector(1.0, first.length, 1.0 / covariance.q, training.FIRST_BIAS)
+        start = training.State(X, theta, float(np.log(first.noise)), None)
         n_exact = _exact_steps(n, max_iter) if inference == "exact" else 0
         if inference == "exact" and n_exact == max_iter:
-            start = first_state(covariance, first, X, None)
-            return train_exactly(covariance, start, Y, run, max_iter=max_iter, **options)
-        start, n_sparse = (
-            first_state(covariance, first, X, self._inducing(X, run)),
-            max_iter - n_exact,
-        )
-        in_parts = inference == "stochastic"
-        found = train_sparsely(
-            covariance, start, Y, run, max_iter=n_sparse, in_parts=in_parts, **options
-        )
+            return task.exactly(start, max_iter)
+        inducing = np.sort(run.rng.choice(n, self._count_inducing(n), replace=False))
+        start, in_parts = start._replace(Z=X[inducing]), inference == "stochastic"
+        found = task.sparsely(start, max_iter - n_exact, in_parts)
         if inference != "exact":
             return found
-        start, done = found.state._replace(Z=None), found.n_iter
-        last = train_exactly(covariance, start, Y, run, max_iter=n_exact, done=done, **options)
-        losses = np.concatenate([found.losses, last.losses[1:]])
-        return last._replace(losses=losses, n_iter=len(losses) - 1)
-
-    def _inducing(self, X: np.ndarray, run: FitContext) -> np.ndarray:
-        """Places of random rows; a linear process has no more than it has axes."""
-        m = min(len(X), int(self.n_inducing))
-        if self.kernel == "linear":
-            m = min(m, int(self.n_components) + int(self.bias))
-        return X[np.sort(run.rng.choice(len(X), m, replace=False))]
+        done = len(found.losses) - 1
+        last = task.exactly(found.state._replace(Z=None), n_exact, done)
+        return last._replace(losses=np.concatenate([found.losses, last.losses[1:]]))
 
     # --- new rows -------------------------------------------------------------------------------
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X = as_dense(X, type(self).__name__)
         Z = np.empty((len(X), int(self.n_components)), dtype=X.dtype)
-        near = query_fitted(
-            self.fitted_rows_,
-            X,
-            1,
-            metric="euclidean",
-            metric_params=None,
-            run=run,
-            approximate=False,
-        )
+        near = query_fitted(self.fitted_rows_, X, 1, run=run, approximate=False)
         known = near.distances[:, 0] == 0  # a row of the fit keeps its place
         Z[known] = self.embedding_[near.indices[known, 0]]
         Z[~known] = self._placed_rows(X[~known], run).X

@@ -7,8 +7,8 @@ units are never kept for all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from lowland._engines.embedding.repulsion import choose_repulsion
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.network.adam import Adam
+from lowland._engines.network.adam import Adam, Plan
 from lowland._engines.network.layers import Network, apply, backward, forward
 
 # The map of t-SNE whose points are free, and the divergence of any other map of the same rows.
@@ -95,23 +95,11 @@ class OneCount:
     def __init__(self, monitor: Monitor, total: int) -> None:
         self.monitor, self.total, self.done = monitor, total, 0
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the callback or a cancellation has ended the run."""
-        return self.monitor.stopped
+    def __getattr__(self, name: str) -> Any:
+        """Everything but the count is that of the monitor."""
+        return getattr(self.monitor, name)
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether the run was cancelled."""
-        return self.monitor.cancelled
-
-    def iteration(
-        self,
-        i: int,
-        embedding: np.ndarray | Callable[[], np.ndarray],
-        loss: float | None = None,
-        total: int | None = None,
-    ) -> bool:
+    def iteration(self, i: int, embedding: Any, loss: Any = None, total: Any = None) -> bool:
         """See :meth:`Monitor.iteration`; the number of the step is that of the whole fit."""
         if self.monitor.stopped:
             return True
@@ -166,56 +154,49 @@ def neighbor_noise(inputs: np.ndarray, graph: NeighborGraph, size: float) -> Noi
     return Noise(lengths.astype(np.float32), shares.astype(np.float32))
 
 
-def divergence_slope(
-    network: Network,
-    weights: np.ndarray,
-    inputs: np.ndarray,
-    free: FreeMap,
-    size: float,
-    threads: int,
-) -> tuple[float, np.ndarray]:
-    """KL(P || Q) of the places ``size`` * F(x), and its gradient with respect to the weights."""
-    scale = np.float32(size)
-    loss, slope = free.slope(scale * apply(network, weights, inputs, threads))
-    gradient = np.zeros_like(weights)
-    for rows in row_blocks(len(inputs), rows_within(8 * sum(network.sizes))):
-        passed = forward(network, weights, inputs[rows], threads)
-        slopes = scale * slope[rows]
-        gradient += backward(network, weights, passed, slopes, threads, with_x=False).weights
-    return loss, gradient
+class OwnDivergence(NamedTuple):
+    """KL(P || Q) of the places ``size`` * F(x) that a network F gives to rows."""
 
+    network: Network
+    inputs: np.ndarray
+    free: FreeMap
+    size: float
+    threads: int
 
-def refine(
-    network: Network,
-    weights: np.ndarray,
-    inputs: np.ndarray,
-    free: FreeMap,
-    size: float,
-    monitor: Monitor,
-    threads: int,
-    *,
-    n_steps: int,
-    learning_rate: float,
-    weight_decay: float,
-) -> tuple[np.ndarray, list[float]]:
-    """Weights of the least divergence on the way, and the divergences before and after each step.
+    def places(self, weights: np.ndarray) -> np.ndarray:
+        """The map by these weights."""
+        return np.float32(self.size) * apply(self.network, weights, self.inputs, self.threads)
 
-    The steps are those of Adam, with a rate that falls to 0 along a cosine.
-    """
-    adam = Adam(weights.copy(), network.decays())
-    scale = np.float32(size)
-    loss, gradient = divergence_slope(network, adam.weights, inputs, free, size, threads)
-    best, losses = weights.copy(), [loss]
-    for step in range(n_steps):
-        if monitor.stopped:
-            break
-        rate = learning_rate * 0.5 * (1 + np.cos(np.pi * step / n_steps))
-        adam.step(gradient, rate, weight_decay)
-        loss, gradient = divergence_slope(network, adam.weights, inputs, free, size, threads)
-        if loss < min(losses):
-            best[:] = adam.weights
-        losses.append(loss)
-        monitor.iteration(
-            step + 1, lambda: scale * apply(network, adam.weights, inputs, threads), loss
-        )
-    return best, losses
+    def slope(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """The divergence, and its gradient with respect to the weights."""
+        scale, network = np.float32(self.size), self.network
+        loss, slope = self.free.slope(self.places(weights))
+        gradient = np.zeros_like(weights)
+        for rows in row_blocks(len(self.inputs), rows_within(8 * sum(network.sizes))):
+            passed = forward(network, weights, self.inputs[rows], self.threads)
+            slopes = scale * slope[rows]
+            back = backward(network, weights, passed, slopes, self.threads, with_x=False)
+            gradient += back.weights
+        return loss, gradient
+
+    def refined(
+        self, weights: np.ndarray, plan: Plan, monitor: Monitor
+    ) -> tuple[np.ndarray, list[float]]:
+        """Weights of the least divergence on the way, and the divergences before and after steps.
+
+        The steps are those of Adam, with a rate that falls to 0 along a cosine.
+        """
+        adam = Adam(weights.copy(), self.network.decays())
+        loss, gradient = self.slope(adam.weights)
+        best, losses = weights.copy(), [loss]
+        for step in range(plan.n_epochs):
+            if monitor.stopped:
+                break
+            rate = plan.learning_rate * 0.5 * (1 + np.cos(np.pi * step / plan.n_epochs))
+            adam.step(gradient, rate, plan.weight_decay)
+            loss, gradient = self.slope(adam.weights)
+            if loss < min(losses):
+                best[:] = adam.weights
+            losses.append(loss)
+            monitor.iteration(step + 1, lambda: self.places(adam.weights), loss)
+        return best, losses

@@ -20,14 +20,8 @@ from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost
 from lowland._engines.network.adam import Plan, train
 from lowland._engines.network.layers import Network, apply, first_weights
+from lowland.methods.neural import _divergence_descent as divergences
 from lowland.methods.neural._base import MOST_HIDDEN, NetworkReducer
-from lowland.methods.neural._divergence_descent import (
-    FreeMap,
-    Noise,
-    OneCount,
-    neighbor_noise,
-    refine,
-)
 
 HIDDEN = (256, 128)
 MOST_ROWS = 100_000  # the network is trained on so many rows
@@ -197,73 +191,42 @@ class ParametricTSNE(NetworkReducer):
         n, d = len(X), int(self.n_components)
         check_perplexity(self.perplexity, min(n, MOST_ROWS))
         self.layer_sizes_ = np.array([X.shape[1], *(self._given_hidden() or HIDDEN), d])
-        rows = X if n <= MOST_ROWS else X[_drawn(n, run)]
+        rows = X[run.some_rows(n, MOST_ROWS)]
         self._require_room(X, len(rows))
         self._learn_scales(rows)
-        graph = neighbor_graph(
-            rows,
-            default_neighbors(self.perplexity, len(rows)),
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        ).in_distances()
+        k = default_neighbors(self.perplexity, len(rows))
+        graph = neighbor_graph(rows, k, threads=run.threads, rng=run.rng, monitor=run.monitor)
+        graph = graph.in_distances()
         if run.shared is not None and len(rows) == n:
             run.shared.graph = graph
         epochs = _epochs(len(rows)) if isinstance(self.n_epochs, str) else int(self.n_epochs)
-        steps = OneCount(run.monitor, int(self.max_iter) + epochs + REFINING)
-        free = FreeMap(rows, graph, self.perplexity, d, run, type(self).__name__)
+        steps = divergences.OneCount(run.monitor, int(self.max_iter) + epochs + REFINING)
+        free = divergences.FreeMap(rows, graph, self.perplexity, d, run, type(self).__name__)
         free.descend(int(self.max_iter), steps.as_monitor())
         inputs = self._standardized(rows).astype(np.float32)
-        noise = neighbor_noise(inputs, graph, float(self.noise))
-        self._learn(free, inputs, noise, epochs, steps, run)
+        noise = divergences.neighbor_noise(inputs, graph, float(self.noise))
+        rate, decay = float(self.learning_rate), float(self.weight_decay)
+        corrupt = noise.added_to
+        plan = Plan(epochs, BATCH, rate, weight_decay=decay, corrupt=corrupt, tail=TAIL)
+        self._learn(free, inputs, plan, run._replace(monitor=steps.as_monitor()))
         self.n_iter_ = steps.done
         self.embedding_ = self._transform(X, run)
         return self.embedding_.copy()
 
     def _learn(
-        self,
-        free: FreeMap,
-        inputs: np.ndarray,
-        noise: Noise,
-        n_epochs: int,
-        steps: OneCount,
-        run: FitContext,
+        self, free: divergences.FreeMap, inputs: np.ndarray, plan: Plan, run: FitContext
     ) -> None:
         """Train the network on the free map, and compare their divergences."""
         network, owner = self._network(), type(self).__name__
         center = free.Y.mean(axis=0, dtype=np.float64)
         size = float(np.sqrt(np.mean(np.square(free.Y - center)))) or 1.0
         targets = ((free.Y - center) / size).astype(np.float32)
-        plan = Plan(
-            n_epochs,
-            BATCH,
-            float(self.learning_rate),
-            weight_decay=float(self.weight_decay),
-            corrupt=noise.added_to,
-            tail=TAIL,
-        )
+        own = divergences.OwnDivergence(network, inputs, free, size, run.threads)
         weights = _first_weights(network, run.rng)
-
-        def places(w: np.ndarray) -> np.ndarray:
-            return np.float32(size) * apply(network, w, inputs, run.threads)
-
-        before = free.divergence(places(weights))
-        counting = run._replace(monitor=steps.as_monitor())
-        weights = train(
-            network, weights, inputs, targets, plan, counting, show=places, owner=owner
-        ).weights
-        weights, losses = refine(
-            network,
-            weights,
-            inputs,
-            free,
-            size,
-            counting.monitor,
-            run.threads,
-            n_steps=REFINING,
-            learning_rate=REFINING_RATE * plan.learning_rate,
-            weight_decay=plan.weight_decay,
-        )
+        before = free.divergence(own.places(weights))
+        found = train(network, weights, inputs, targets, plan, run, show=own.places, owner=owner)
+        plan = plan._replace(n_epochs=REFINING, learning_rate=REFINING_RATE * plan.learning_rate)
+        weights, losses = own.refined(found.weights, plan, run.monitor)
         self.loss_history_, self.kl_divergence_ = np.array([before, *losses]), min(losses)
         self.free_kl_divergence_ = free.divergence(free.Y)
         last = network.layers(weights)[-1]  # linear: the size of the map belongs to it
@@ -324,8 +287,3 @@ def _first_weights(network: Network, rng: np.random.Generator) -> np.ndarray:
 def _epochs(n: int) -> int:
     """The "auto" number of epochs for n rows."""
     return int(np.clip(STEPS * BATCH / n, *EPOCHS))
-
-
-def _drawn(n: int, run: FitContext) -> np.ndarray:
-    """The rows that the network is trained on, ascending."""
-    return np.sort(run.rng.choice(n, MOST_ROWS, replace=False))
