@@ -69,7 +69,7 @@ class Reducer(Estimator):
         if q > most:
             raise ParameterError(
                 f"{type(self).__name__}: n_components={q} is more than n_samples={n} and "
-                f"n_features={p} allow; ask for at most {most}."
+                f"n_features={p} allow for this method; ask for at most {most}."
             )
         return q
 

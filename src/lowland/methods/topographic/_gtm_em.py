@@ -7,8 +7,10 @@ With missing values each Gaussian is that of the known columns. Rows and nodes a
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -177,51 +179,27 @@ def _equations(table: Table, masses: np.ndarray) -> list[tuple[np.ndarray, np.nd
     """Columns with the same masses: the complete ones together, each other one alone."""
     whole = np.flatnonzero(table.known == table.n_rows)
     alone = np.flatnonzero(table.known < table.n_rows)
-    together = (
-        [(whole, masses[:, whole[0]] if table.missing else masses[:, 0])] if len(whole) else []
-    )
-    return together + [(alone[j : j + 1], masses[:, alone[j]]) for j in range(len(alone))]
+    found = [(alone[j : j + 1], masses[:, alone[j]]) for j in range(len(alone))]
+    if len(whole):
+        found.insert(0, (whole, masses[:, whole[0] if table.missing else 0]))
+    return found
 
 
 def _solved(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A^-1 B of a positive definite matrix; the least solution if it is singular to rounding."""
-    try:
+    with contextlib.suppress(np.linalg.LinAlgError):
         factor = scipy.linalg.cho_factor(A, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return np.linalg.lstsq(A, B, rcond=SINGULAR)[0]
-    pivots = np.diag(factor[0]) ** 2
-    if pivots.min() < SINGULAR * pivots.max():
-        return np.linalg.lstsq(A, B, rcond=SINGULAR)[0]
-    return scipy.linalg.cho_solve(factor, B, check_finite=False)
-
-
-def penalty_of(W: np.ndarray, penalties: np.ndarray) -> float:
-    """1/2 sum_m penalties_m |w_m|^2: what the prior of the weights takes from the likelihood."""
-    return 0.5 * float(np.sum(penalties[:, None] * W**2))
+        pivots = np.diag(factor[0]) ** 2
+        if pivots.min() >= SINGULAR * pivots.max():
+            return scipy.linalg.cho_solve(factor, B, check_finite=False)
+    return np.linalg.lstsq(A, B, rcond=SINGULAR)[0]
 
 
 # Generative topographic mapping: the start, and EM over rows in memory or read in chunks.
 
 
-class Source(Protocol):
-    """Rows that a sheet is bent through."""
-
-    @property
-    def table(self) -> Table:
-        """What is known of all rows."""
-        ...
-
-    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        """The plane of the first principal axes."""
-        ...
-
-    def sums(self, mixture: Mixture) -> Sums:
-        """:func:`posterior_sums` of all rows."""
-        ...
-
-
 class InMemory:
-    """Dense rows."""
+    """Dense rows that a sheet is bent through."""
 
     def __init__(self, X: np.ndarray, threads: int) -> None:
         self.X, self.threads = np.ascontiguousarray(X), threads
@@ -246,20 +224,16 @@ class InChunks:
         return plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
 
     def sums(self, mixture: Mixture) -> Sums:
-        f = BlockSums(mixture, self.table.missing, self.n_jobs)
-        total: Sums = self.rows.total(f, added, self.monitor, "step")
-        return total
+        f = functools.partial(block_sums, mixture, self.table.missing, self.n_jobs)
+        return self.rows.total(f, added, self.monitor, "step")
 
 
-class BlockSums:
+Source = InMemory | InChunks
+
+
+def block_sums(mixture: Mixture, missing: bool, n_jobs: int | None, block: Block) -> Sums:
     """:func:`posterior_sums` of one block."""
-
-    def __init__(self, mixture: Mixture, missing: bool, n_jobs: int | None) -> None:
-        self.mixture, self.missing, self.n_jobs = mixture, missing, n_jobs
-
-    def __call__(self, block: Block) -> Sums:
-        X: Any = as_dense(block.X, "GTM")
-        return posterior_sums(X, self.mixture, self.missing, resolve_n_jobs(self.n_jobs))
+    return posterior_sums(as_dense(block.X, "GTM"), mixture, missing, resolve_n_jobs(n_jobs))
 
 
 class Sheet(NamedTuple):
@@ -300,7 +274,6 @@ def maximized(
     basis: Basis,
     nodes: np.ndarray,
     alpha: float,
-    *,
     max_iter: int,
     tol: float,
     report: Callable[[int, Sheet, float], bool],
@@ -316,7 +289,9 @@ def maximized(
     def evaluated(sheet: Sheet) -> tuple[Sums, float]:
         mixture = sheet.mixture(table.mean, Phi)
         sums = e_step(table, mixture, source.sums(mixture))
-        return sums, penalty_of(sheet.weights, penalties) / table.n_known - per_value(sums)
+        # what the prior of the weights takes from the likelihood
+        penalty = 0.5 * float(np.sum(penalties[:, None] * sheet.weights**2))
+        return sums, penalty / table.n_known - per_value(sums)
 
     def per_value(sums: Sums) -> float:
         return sums.log_likelihood / table.n_known + scale

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -178,44 +179,16 @@ def epoch_sums(X: Any, codebook: np.ndarray, missing: bool, threads: int) -> Epo
 
 def merged_sums(a: EpochSums, b: EpochSums) -> EpochSums:
     """Of both sets of rows."""
-    return EpochSums(
-        a.counts + b.counts,
-        a.sums + b.sums,
-        a.n_rows + b.n_rows,
-        a.distance + b.distance,
-        _digest(a.winners + b.winners),
-    )
+    winners = _digest(a.winners + b.winners)
+    return EpochSums(*(one + other for one, other in zip(a[:-1], b[:-1], strict=True)), winners)
 
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
-class Table(Protocol):
-    """Rows that units are laid through."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        """The plane of the first principal axes."""
-        ...
-
-    def at(self, numbers: np.ndarray) -> Any:
-        """The rows with these numbers."""
-        ...
-
-    def epoch(self, codebook: np.ndarray) -> EpochSums:
-        """The sums over all rows."""
-        ...
-
-    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
-        """The rows of each unit, and how many have two nearest units that are neighbors."""
-        ...
-
-
 class InMemory(NamedTuple):
-    """Dense or sparse rows."""
+    """Dense or sparse rows that units are laid through."""
 
     X: Any
     missing: bool
@@ -226,6 +199,7 @@ class InMemory(NamedTuple):
         return self.X.shape
 
     def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
+        """The plane of the first principal axes."""
         return principal_plane(self.X, n_axes, run)
 
     def at(self, numbers: np.ndarray) -> Any:
@@ -257,40 +231,28 @@ class InChunks(NamedTuple):
         return rows_at(self.rows, numbers, self.monitor)
 
     def epoch(self, codebook: np.ndarray) -> EpochSums:
-        f = BlockSums(codebook, self.found.missing, self.n_jobs)
-        total: EpochSums = self.rows.total(f, merged_sums, self.monitor, "epoch")
-        return total
+        f = functools.partial(block_sums, codebook, self.found.missing, self.n_jobs)
+        return self.rows.total(f, merged_sums, self.monitor, "epoch")
 
     def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
-        f = BlockCounts(codebook, lattice, self.found.missing, self.n_jobs)
-        total: UnitCounts = self.rows.total(f, merged_counts, self.monitor, "places")
-        return total
+        f = functools.partial(block_counts, codebook, lattice, self.found.missing, self.n_jobs)
+        return self.rows.total(f, merged_counts, self.monitor, "places")
 
 
-class BlockSums:
+Table = InMemory | InChunks
+
+
+def block_sums(codebook: np.ndarray, missing: bool, n_jobs: int | None, block: Block) -> EpochSums:
     """:func:`epoch_sums` of one block."""
-
-    def __init__(self, codebook: np.ndarray, missing: bool, n_jobs: int | None) -> None:
-        self.codebook, self.missing, self.n_jobs = codebook, missing, n_jobs
-
-    def __call__(self, block: Block) -> EpochSums:
-        X = dense_if_small(block.X)
-        return epoch_sums(X, self.codebook, self.missing, resolve_n_jobs(self.n_jobs))
+    return epoch_sums(dense_if_small(block.X), codebook, missing, resolve_n_jobs(n_jobs))
 
 
-class BlockCounts:
+def block_counts(
+    codebook: np.ndarray, lattice: Lattice, missing: bool, n_jobs: int | None, block: Block
+) -> UnitCounts:
     """:func:`unit_counts` of one block."""
-
-    def __init__(
-        self, codebook: np.ndarray, lattice: Lattice, missing: bool, n_jobs: int | None
-    ) -> None:
-        self.codebook, self.lattice = codebook, lattice
-        self.missing, self.n_jobs = missing, n_jobs
-
-    def __call__(self, block: Block) -> UnitCounts:
-        X, threads = dense_if_small(block.X), resolve_n_jobs(self.n_jobs)
-        found = unit_counts(X, self.codebook, self.lattice, threads, self.missing)
-        return found._replace(nearest=None)
+    X, threads = dense_if_small(block.X), resolve_n_jobs(n_jobs)
+    return unit_counts(X, codebook, lattice, threads, missing)._replace(nearest=None)
 
 
 def merged_counts(a: UnitCounts, b: UnitCounts) -> UnitCounts:
@@ -382,13 +344,6 @@ ONLINE_ROWS = 2**12  # rows that are gathered at a time
 TOUCHING = 1 + 1e-9  # distances on a grid are rounded
 
 
-class Trained(NamedTuple):
-    """The codebook, and the mean distance of rows to their units at the start and per epoch."""
-
-    codebook: np.ndarray
-    losses: list[float]
-
-
 def radii(radius: Any, kind: str, lattice: Lattice) -> tuple[float, float]:
     """The first and the last radius that the parameter means for this grid."""
     if isinstance(radius, str):
@@ -434,54 +389,50 @@ def neighborhood(kind: str, D2: np.ndarray, radius: float) -> np.ndarray:
         return NEIGHBORHOODS[kind][0](D2, square)
 
 
-class Schedule(NamedTuple):
-    """The radius falls by the same factor each epoch, then stays at its end."""
-
-    start: float
-    end: float
-    n_epochs: int
-
-    def radius(self, epoch: int) -> float:
-        falling = max(1, round(DECLINE * self.n_epochs) - 1)
-        if epoch >= falling or self.start == self.end:
-            return self.end
-        return float(np.exp(np.interp(epoch / falling, [0, 1], np.log([self.start, self.end]))))
-
-
 class Task(NamedTuple):
-    """What is learned from, and how; ``report(epoch, codebook, loss)`` is True to stop."""
+    """What is learned from, and how; ``report(epoch, codebook, loss)`` is True to stop.
+
+    The radius falls by the same factor each epoch from the first to the last one, then it stays.
+    """
 
     table: Table
     lattice: Lattice
     kind: str
-    schedule: Schedule
+    radii: tuple[float, float]
+    n_epochs: int
     threads: int
     report: Callable[[int, np.ndarray, float], bool]
+
+    def radius(self, epoch: int) -> float:
+        falling = max(1, round(DECLINE * self.n_epochs) - 1)
+        if epoch >= falling or self.radii[0] == self.radii[1]:
+            return self.radii[1]
+        return float(np.exp(np.interp(epoch / falling, [0, 1], np.log(self.radii))))
 
 
 # --- batch --------------------------------------------------------------------------------------
 
 
-def batch(task: Task, codebook: np.ndarray) -> Trained:
+def batch(task: Task, codebook: np.ndarray) -> tuple[np.ndarray, list[float]]:
     """m_j = sum_c h_cj s_c / sum_c h_cj n_c, with the sum s_c and the number n_c of c's rows.
 
     Ends when a constant radius finds the same winners again.
     """
     D2, found = task.lattice.squared_distances(), task.table.epoch(codebook)
     losses, last, H = [found.mean_distance], -1.0, D2
-    for epoch in range(task.schedule.n_epochs):
-        radius, winners = task.schedule.radius(epoch), found.winners
+    for epoch in range(task.n_epochs):
+        radius, winners = task.radius(epoch), found.winners
         if radius != last:
             H = neighborhood(task.kind, D2, radius)
         codebook = _means(H, found.counts, found.sums, codebook, task.threads)
         found = task.table.epoch(codebook)
         losses.append(found.mean_distance)
         stopped = task.report(epoch + 1, codebook, losses[-1])
-        settled = radius == task.schedule.radius(epoch + 1)
+        settled = radius == task.radius(epoch + 1)
         if stopped or (settled and winners == found.winners):
             break
         last = radius
-    return Trained(codebook, losses)
+    return codebook, losses
 
 
 def _means(
@@ -509,20 +460,20 @@ def _means(
 
 
 def online(
-    task: Task, X: Any, codebook: np.ndarray, learning_rate: float, rng: np.random.Generator
-) -> Trained:
-    """m_j += a_t h_cj (x_t - m_j), the rows X of an epoch in random order; a_t falls to 0."""
-    n, codebook = X.shape[0], codebook.copy()
+    task: Task, codebook: np.ndarray, learning_rate: float, rng: np.random.Generator
+) -> tuple[np.ndarray, list[float]]:
+    """m_j += a_t h_cj (x_t - m_j), the rows of an epoch in random order; a_t falls to 0."""
+    n, codebook = task.table.shape[0], codebook.copy()
     D2, losses = task.lattice.squared_distances(), [task.table.epoch(codebook).mean_distance]
-    for epoch in range(task.schedule.n_epochs):
-        H = neighborhood(task.kind, D2, task.schedule.radius(epoch))
+    for epoch in range(task.n_epochs):
+        H = neighborhood(task.kind, D2, task.radius(epoch))
         order = rng.permutation(n)
         for rows in row_blocks(n, ONLINE_ROWS):
-            some = X[order[rows]]
-            block = np.ascontiguousarray(some.toarray() if is_sparse(X) else some)
-            done = (epoch + np.arange(rows.start, rows.stop) / n) / task.schedule.n_epochs
+            some = task.table.at(order[rows])
+            block = np.ascontiguousarray(some.toarray() if is_sparse(some) else some)
+            done = (epoch + np.arange(rows.start, rows.stop) / n) / task.n_epochs
             _native.som_steps(block, learning_rate * (1 - done), H, codebook)
         losses.append(task.table.epoch(codebook).mean_distance)
         if task.report(epoch + 1, codebook, losses[-1]):
             break
-    return Trained(codebook, losses)
+    return codebook, losses

@@ -9,7 +9,6 @@ import numpy as np
 
 from lowland._base.constraints import Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
-from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
@@ -23,19 +22,8 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.linalg.streamed_moments import survey
+from lowland.methods.topographic import _gtm_em as em
 from lowland.methods.topographic._base import TopographicReducer
-from lowland.methods.topographic._gtm_em import (
-    Basis,
-    InChunks,
-    InMemory,
-    Mixture,
-    Sheet,
-    Source,
-    grid,
-    maximized,
-    spacing,
-    started,
-)
 
 NODES = {1: 100, 2: 20, 3: 9}  # "auto": nodes per axis, by the number of axes
 MOST_CENTERS = {1: 20, 2: 10, 3: 5}
@@ -156,13 +144,15 @@ class GTM(TopographicReducer):
     nodes_: np.ndarray = fitted("n_latent", "n_components")
     basis_centers_: np.ndarray = fitted("n_centers", "n_components")
     basis_width_: float = fitted(meaning=above(0))
-    weights_: np.ndarray = fitted("n_functions", "n_features")
+    weights_: np.ndarray = fitted("n_functions", "n_features")  # of Gaussians, coordinates and 1
     noise_: float = fitted(meaning=above(0))
     size_: float = fitted(meaning=above(0))
     n_known_: int = fitted(type=int)
     mean_log_likelihood_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses")
     n_iter_: int = fitted(type=int)
+
+    size_rules = {"n_functions": "n_centers + n_components + 1"}
 
     card = Card(
         keeps="neighborhoods on a smooth sheet through the data; a likelihood tells how it fits",
@@ -202,10 +192,7 @@ class GTM(TopographicReducer):
         return Estimate(0.01, 0) + start + 80 * step + places.holding(16 * n)
 
     def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: a weight for each basis function."""
-        wanted = len(self.basis_centers_) + int(self.n_components) + 1
-        if len(self.weights_) != wanted:
-            return f"{len(self.weights_)} 'weights_' of {wanted} basis functions"
+        """See :meth:`Declared.inconsistency`: the nodes are those of a grid."""
         side = round(len(self.nodes_) ** (1 / int(self.n_components)))
         if len(self.nodes_) != side ** int(self.n_components) or not len(self.nodes_):
             return f"{len(self.nodes_)} 'nodes_', which is no grid"
@@ -226,7 +213,7 @@ class GTM(TopographicReducer):
         X = as_dense(X, type(self).__name__)
         self._require_room(X.shape, len(X), X.itemsize)
         with limit_blas(1):  # the map must not depend on the number of threads
-            source = InMemory(X, run.threads)
+            source = em.InMemory(X, run.threads)
             self._fit_source(source, lambda: self._transform(source.X, run), run)
         Y = self.embedding_ = self._transform(X, run)
         return Y.copy()
@@ -235,52 +222,34 @@ class GTM(TopographicReducer):
         """A pass for the start, and one for each step."""
         q = self._check_components(*rows.shape)
         self._require_room(rows.shape, min(len(rows), chunk_rows(rows.shape[1])), 8)
-
-        shared: dict[str, Any] = {"n_jobs": self.n_jobs, "monitor": run.monitor}
         with limit_blas(1):
-            found = survey(rows, "GTM", scatter=True, **shared)
+            found = survey(rows, "GTM", scatter=True, n_jobs=self.n_jobs, monitor=run.monitor)
             rows = self._with_room(rows, found.greatest)
-            source = InChunks(rows, found, self.n_jobs, run.monitor)
+            source = em.InChunks(rows, found, self.n_jobs, run.monitor)
             self._fit_source(source, lambda: np.empty((0, q)), run)
         self.embedding_ = None
 
     def _fit_source(
-        self, source: Source, places: Callable[[], np.ndarray], run: FitContext
+        self, source: em.Source, places: Callable[[], np.ndarray], run: FitContext
     ) -> None:
         """Set the fitted attributes except the map."""
         table, q = source.table, int(self.n_components)
         side, m = self._sides(table.n_rows)
         self.mean_, self.size_, self.n_known_ = table.mean, table.size, table.n_known
-        self.nodes_, self.basis_centers_ = grid(side, q), grid(m, q)
-        self.basis_width_ = float(self.width) * spacing(m)
+        self.nodes_, self.basis_centers_ = em.grid(side, q), em.grid(m, q)
+        self.basis_width_ = float(self.width) * em.spacing(m)
         most = int(self.max_iter)
 
-        def report(step: int, sheet: Sheet, loss: float) -> bool:
+        def report(step: int, sheet: em.Sheet, loss: float) -> bool:
             self.weights_, self.noise_ = sheet
             return run.monitor.iteration(step, places, loss, total=most)
 
-        start = started(table, source.plane(q + 1, run), self.nodes_, len(self.basis_centers_))
-        found = maximized(
-            source,
-            start,
-            self._basis(),
-            self.nodes_,
-            float(self.alpha),
-            max_iter=most,
-            tol=self.tol,
-            report=report,
-        )
+        start = em.started(table, source.plane(q + 1, run), self.nodes_, len(self.basis_centers_))
+        basis, prior = self._basis(), float(self.alpha)
+        found = em.maximized(source, start, basis, self.nodes_, prior, most, self.tol, report)
         self.weights_, self.noise_ = found.sheet
         self.loss_history_, self.n_iter_ = np.array(found.losses), len(found.losses) - 1
         self.mean_log_likelihood_ = found.mean_log_likelihood
-
-    def _check_components(self, n: int, p: int, n_classes: int = 0) -> int:
-        if self.n_components > max(NODES):
-            raise ParameterError(
-                f"GTM: n_components={self.n_components}, but the grid of the nodes has at most "
-                f"{max(NODES)} axes; ask for at most {self.most_components(n, p)}."
-            )
-        return super()._check_components(n, p, n_classes)
 
     def _sides(self, n: int) -> tuple[int, int]:
         """Nodes and basis functions per axis."""
@@ -305,11 +274,12 @@ class GTM(TopographicReducer):
 
     # --- the model ------------------------------------------------------------------------------
 
-    def _basis(self) -> Basis:
-        return Basis(self.basis_centers_, self.basis_width_)
+    def _basis(self) -> em.Basis:
+        return em.Basis(self.basis_centers_, self.basis_width_)
 
-    def _mixture(self, Phi: np.ndarray) -> Mixture:
-        return Sheet(self.weights_, self.noise_).mixture(self.mean_, Phi)
+    def _mixture(self, Z: np.ndarray) -> em.Mixture:
+        """The Gaussians at the images of points Z of the map."""
+        return em.Sheet(self.weights_, self.noise_).mixture(self.mean_, self._basis()(Z))
 
     @property
     def log_likelihood_(self) -> float:
@@ -319,10 +289,8 @@ class GTM(TopographicReducer):
 
     def _posteriors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Of checked rows at the nodes."""
-        mixture = self._mixture(self._basis()(self.nodes_))
         with self._running() as run:
-            R, logs = mixture.posteriors(X, run.threads)
-        return R, logs
+            return self._mixture(self.nodes_).posteriors(X, run.threads)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """log p(x) of each row, over its known values."""
@@ -354,8 +322,8 @@ class GTM(TopographicReducer):
             task=f"GTM: places on a grid of {finer**q} points",
             alternative="a smaller refinement",
         )
-        Z = grid(finer, q)
-        mixture = self._mixture(self._basis()(Z))
+        Z = em.grid(finer, q)
+        mixture = self._mixture(Z)
         Y = np.empty((len(X), q), dtype=X.dtype)
         for rows in row_blocks(len(X), rows_within(8 * len(Z))):
             R = mixture.posteriors(X[rows], run.threads)[0]
