@@ -15,27 +15,8 @@ from lowland._engines.distances.metrics import METRICS
 from lowland._engines.graphs.laplacian import graph_spectrum, nystrom_divisors
 from lowland._engines.neighbors.duplicates import at_common_place
 from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland.methods.alignment._joint_graph import (
-    JointGraph,
-    Matches,
-    check_coordinates,
-    check_correspondence,
-    check_one_to_one,
-    connect_tables,
-    joint_graph,
-    matches_of,
-    neighbor_graphs,
-    no_matches,
-)
-from lowland.methods.alignment._maps import (
-    Projections,
-    eigenmap,
-    harmonic_map,
-    linear_functions,
-    pattern_matches,
-    principal_map,
-    turns_onto_first,
-)
+from lowland.methods.alignment import _joint_graph as joint_graphs
+from lowland.methods.alignment import _maps as maps
 from lowland.methods.alignment._placing import PlacedTables
 
 HARD_WEIGHT = 10.0  # of merged matches, in the degrees: that of the default mu
@@ -186,13 +167,15 @@ class ManifoldAlignment(PlacedTables):
         self.eigenvalues_ = self.disparities_ = None
         known = None
         if coordinates is not None:
-            known = check_coordinates(coordinates, starts, q, name)
+            known = joint_graphs.check_coordinates(coordinates, starts, q, name)
         if correspondence is not None:
-            matches = matches_of(check_correspondence(correspondence, starts, name), starts)
+            matches = joint_graphs.matches_of(
+                joint_graphs.check_correspondence(correspondence, starts, name), starts
+            )
         elif coordinates is not None:
-            matches = no_matches()
+            matches = joint_graphs.no_matches()
         else:
-            matches = pattern_matches(Xs, starts, self._graph_metric(), name, run)
+            matches = maps.pattern_matches(Xs, starts, self._graph_metric(), name, run)
         if self.method == "procrustes":
             return self._fit_procrustes(Xs, matches, q, run)
         return self._fit_laplacian(Xs, matches, known, q, run)
@@ -200,19 +183,28 @@ class ManifoldAlignment(PlacedTables):
     # --- one joint graph ----------------------------------------------------------------------
 
     def _fit_laplacian(
-        self, Xs: list[Any], matches: Matches, known: np.ndarray | None, q: int, run: FitContext
+        self,
+        Xs: list[Any],
+        matches: joint_graphs.Matches,
+        known: np.ndarray | None,
+        q: int,
+        run: FitContext,
     ) -> np.ndarray:
         name, starts, metric = type(self).__name__, self.row_starts_, self._graph_metric()
         hard = self.mu == "hard"
-        node = check_one_to_one(matches, starts, name) if hard else np.arange(starts[-1])
+        node = (
+            joint_graphs.check_one_to_one(matches, starts, name) if hard else np.arange(starts[-1])
+        )
         anchors = np.empty(0, np.int64)
         if known is not None:
             anchors = np.flatnonzero(~np.isnan(known[:, 0]))
-        graphs = neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
-        connected = connect_tables(graphs, Xs, matches, anchors, self.on_disconnected, metric, run)
+        graphs = joint_graphs.neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
+        connected = joint_graphs.connect_tables(
+            graphs, Xs, matches, anchors, self.on_disconnected, metric, run
+        )
         self.n_connected_components_ = connected.n_components
         weight = HARD_WEIGHT if hard else float(self.mu)
-        joint = joint_graph(connected, matches, node, starts, weight)
+        joint = joint_graphs.joint_graph(connected, matches, node, starts, weight)
         own = self._kept_rows(Xs, connected.kept)
         known = None if known is None else known[connected.kept]
         if self.level == "feature":
@@ -225,7 +217,7 @@ class ManifoldAlignment(PlacedTables):
         else:
             rows = np.flatnonzero(~np.isnan(known[:, 0]))
             each = None if hard else weight / rows.size
-            Y = harmonic_map(joint.W, joint.node[rows], known[rows], each, name, run)
+            Y = maps.harmonic_map(joint.W, joint.node[rows], known[rows], each, name, run)
             divisors = np.ones(q)
         Y = at_common_place(Y, joint.equal)[joint.node]
         extensions = np.repeat(np.diag(1 / divisors)[None], self.n_sets_, axis=0)
@@ -236,12 +228,12 @@ class ManifoldAlignment(PlacedTables):
         self,
         Xs: list[Any],
         own: list[Any],
-        joint: JointGraph,
+        joint: joint_graphs.JointGraph,
         known: np.ndarray | None,
         q: int,
         run: FitContext,
     ) -> np.ndarray:
-        functions = linear_functions(own, joint.W, type(self).__name__, run)
+        functions = maps.linear_functions(own, joint.W, type(self).__name__, run)
         ridge = float(self.ridge)
         if known is None:
             self.eigenvalues_, G = functions.axes(q, ridge)
@@ -257,7 +249,7 @@ class ManifoldAlignment(PlacedTables):
     # --- one map after the other --------------------------------------------------------------
 
     def _fit_procrustes(
-        self, Xs: list[Any], matches: Matches, q: int, run: FitContext
+        self, Xs: list[Any], matches: joint_graphs.Matches, q: int, run: FitContext
     ) -> np.ndarray:
         if self.level == "instance":
             return self._turn_eigenmaps(Xs, matches, q, run)
@@ -266,8 +258,8 @@ class ManifoldAlignment(PlacedTables):
         if self.level == "given":
             own = [(np.zeros(q), np.eye(q), X.astype(np.float64)) for X in self._finished(Xs, q)]
         else:
-            own = [principal_map(X, q, run) for X in Xs]
-        turns = turns_onto_first([Y for _, _, Y in own], matches, starts, name)
+            own = [maps.principal_map(X, q, run) for X in Xs]
+        turns = maps.turns_onto_first([Y for _, _, Y in own], matches, starts, name)
         V = [
             turn.scale * np.einsum("pq,qr->pr", axes, turn.R)
             for (_, axes, _), turn in zip(own, turns, strict=True)
@@ -275,16 +267,16 @@ class ManifoldAlignment(PlacedTables):
         shifts = np.array([turn.shift for turn in turns])
         self.disparities_ = np.array([turn.disparity for turn in turns])
         means = np.concatenate([mean for mean, _, _ in own])
-        self._keep_projections(Projections(means, np.concatenate(V), shifts))
+        self._keep_projections(maps.Projections(means, np.concatenate(V), shifts))
         return self._project_all(Xs, run)
 
     def _turn_eigenmaps(
-        self, Xs: list[Any], matches: Matches, q: int, run: FitContext
+        self, Xs: list[Any], matches: joint_graphs.Matches, q: int, run: FitContext
     ) -> np.ndarray:
         name, starts, metric = type(self).__name__, self.row_starts_, self._graph_metric()
-        graphs = neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
+        graphs = joint_graphs.neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
         own = [
-            eigenmap(graph, X, q, self.on_disconnected, metric, name, run)
+            maps.eigenmap(graph, X, q, self.on_disconnected, metric, name, run)
             for graph, X in zip(graphs, Xs, strict=True)
         ]
         self.n_connected_components_ = max(each.n_components for each in own)
@@ -294,9 +286,9 @@ class ManifoldAlignment(PlacedTables):
         inside = (place[matches.rows] >= 0) & (place[matches.columns] >= 0)
         rows, columns = place[matches.rows[inside]], place[matches.columns[inside]]
         own_starts = np.cumsum([0, *(each.kept.size for each in own)])
-        turns = turns_onto_first(
+        turns = maps.turns_onto_first(
             [each.Y for each in own],
-            Matches(rows, columns, matches.weights[inside]),
+            joint_graphs.Matches(rows, columns, matches.weights[inside]),
             own_starts,
             name,
         )

@@ -11,6 +11,7 @@ axes are A times the left singular vectors of A^T M^T N^{1/2}, where N holds the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -48,24 +49,22 @@ class LabeledSums(NamedTuple):
     classes: np.ndarray
     sums: ClassMoments
 
+    @classmethod
+    def of(cls, X: Any, labels: Labels, named: Any, run: FitContext) -> LabeledSums:
+        """Of the rows of X; ``named`` lists all classes that may come, or is None."""
+        classes = join_classes(labels, None, named, owner="LDA")
+        codes = np.searchsorted(classes, labels.classes)[labels.codes]
+        return cls(classes, class_moments(X, codes, len(classes), run.threads, run.monitor))
 
-def labeled_sums(X: Any, labels: Labels, named: Any, run: FitContext) -> LabeledSums:
-    """Sums of the rows of X by class; ``named`` lists all classes that may come, or is None."""
-    classes = join_classes(labels, None, named, owner="LDA")
-    codes = np.searchsorted(classes, labels.classes)[labels.codes]
-    sums = class_moments(X, codes, len(classes), run.threads, run.monitor)
-    return LabeledSums(classes, sums)
-
-
-def merged(a: LabeledSums, b: LabeledSums) -> LabeledSums:
-    """Sums of the rows of both, over the classes of either."""
-    new = Labels(b.classes, np.arange(len(b.classes)))
-    classes = join_classes(new, a.classes, None, owner="LDA")
-    parts = [
-        widened(part.sums, np.searchsorted(classes, part.classes), len(classes)) for part in (a, b)
-    ]
-    sums = merge_classes(*parts)
-    return LabeledSums(classes, sums)
+    def merged(self, other: LabeledSums) -> LabeledSums:
+        """Sums of the rows of both, over the classes of either."""
+        new = Labels(other.classes, np.arange(len(other.classes)))
+        classes = join_classes(new, self.classes, None, owner="LDA")
+        parts = [
+            widened(p.sums, np.searchsorted(classes, p.classes), len(classes))
+            for p in (self, other)
+        ]
+        return LabeledSums(classes, merge_classes(*parts))
 
 
 def check_sizes(classes: np.ndarray, n: int, p: int, n_components: int | None) -> None:
@@ -76,10 +75,9 @@ def check_sizes(classes: np.ndarray, n: int, p: int, n_components: int | None) -
             "LDA needs at least two classes, but y has only one class, "
             f"{classes.tolist()[0]!r}; give rows of another class, too."
         )
-    if n <= C:
+    if n <= C:  # the variance within classes cannot be estimated
         raise DataError(
-            f"LDA needs more rows than classes, not {n} rows of {C} classes, because the variance "
-            "within classes cannot be estimated from one row per class; give more rows."
+            f"LDA needs more rows than classes, not {n} rows of {C} classes; give more rows."
         )
     most = min(C - 1, p)
     if n_components is not None and n_components > most:
@@ -173,9 +171,8 @@ def ledoit_wolf(
     return share_of_norms(product, float((lengths**2).sum()), n, p)
 
 
-def share_of_norms(product: np.ndarray, fourth: float, n: int, p: int | None = None) -> float:
-    """d from Z^T Z, or from Z Z^T of p columns, and the sum of the fourth powers |z_i|^4."""
-    p = len(product) if p is None else p
+def share_of_norms(product: np.ndarray, fourth: float, n: int, p: int) -> float:
+    """d from Z^T Z, or from Z Z^T, of p columns, and the sum of the fourth powers |z_i|^4."""
     norm = float((product**2).sum()) / n**2
     target = float(np.trace(product)) / (n * p)
     distance = norm - p * target**2  # a, from S to its target
@@ -321,19 +318,6 @@ def by_gram(
     return Discriminants(back[:k], found.ratios, back[k:])
 
 
-def decision(
-    coefficients: np.ndarray, M: np.ndarray, log_priors: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weights b_c and constants of score_c(x) = b_c^T (x - m) - b_c^T (m_c - m) / 2 + log prior_c.
-
-    b_c = S^-1 (m_c - m). For two classes the result is one row: the log-odds of the second class.
-    """
-    constants = log_priors - 0.5 * np.einsum("cp,cp->c", coefficients, M)
-    if len(M) == 2:
-        return np.diff(coefficients, axis=0), np.diff(constants)
-    return coefficients, constants
-
-
 def centered(means: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Class means minus their weighted mean; exactly 0 in columns where all are equal."""
     offsets = means - means[0]
@@ -443,17 +427,12 @@ GROUP_BYTES = 1 << 28  # of the scatter matrices that are summed in one pass
 class Spread(NamedTuple):
     """Moments of scaled rows of a class, and the sum of the fourth powers of their lengths."""
 
-    moments: Moments | None
+    moments: Moments
     fourth: float
 
 
 def shrunk_scatter(
-    rows: Rows,
-    classes: np.ndarray,
-    columns: ClassColumns,
-    weights: np.ndarray,
-    threads: int,
-    monitor: Monitor,
+    rows: Rows, classes: np.ndarray, columns: ClassColumns, weights: np.ndarray, run: FitContext
 ) -> np.ndarray:
     """The shrunk covariance within classes; ``columns`` are the sums of each class by column."""
     counts, C, p = columns.counts, len(classes), rows.shape[1]
@@ -470,54 +449,47 @@ def shrunk_scatter(
     S, ridge = np.zeros((p, p)), np.zeros(p)
     for first in range(0, C, size):
         group = range(first, min(C, first + size))
-        work = ClassSpreads(classes, columns.means, units, group, threads)
-        for c, spread in zip(
-            group, rows.total(work, merged_spreads, monitor, "shrinkage"), strict=True
-        ):
+        some = slice(group.start, group.stop)
+        work = functools.partial(
+            class_spreads, classes, group, columns.means[some], units[some], run.threads
+        )
+        spreads = rows.total(work, merged_spreads, run.monitor, "shrinkage")
+        for c, spread in zip(group, spreads, strict=True):
+            assert spread is not None  # each class has rows
             scatter = spread.moments.scatter
-            share = share_of_norms(scatter, spread.fourth, int(counts[c]))
+            share = share_of_norms(scatter, spread.fourth, int(counts[c]), p)
             S += (1.0 - share) * scatter * np.outer(units[c], units[c])
             ridge += counts[c] * share * (variances[c] > 0).mean() * units[c] ** 2
     S[np.diag_indices(p)] += ridge
     return S / (n - C)
 
 
-class ClassSpreads:
-    """The spread of each class of a group among the rows of one block."""
-
-    def __init__(
-        self,
-        classes: np.ndarray,
-        means: np.ndarray,
-        units: np.ndarray,
-        group: range,
-        threads: int,
-    ) -> None:
-        self.classes, self.group, self.threads = classes, group, threads
-        some = slice(group.start, group.stop)
-        self.means, self.units = means[some], units[some]
-
-    def __call__(self, block: Block) -> list[Spread]:
-        labels = check_labels(block.y, block.n_rows, owner="LDA")
-        codes = np.searchsorted(self.classes, labels.classes)[labels.codes]
-        found = []
-        for c, mean, unit in zip(self.group, self.means, self.units, strict=True):
-            ids = np.flatnonzero(codes == c)
-            if len(ids):
-                Z = divided(block.X[ids], unit)
-                lengths = row_lengths(Z, mean / unit)
-                found.append(Spread(moments(Z, self.threads, Monitor()), float((lengths**2).sum())))
-            else:
-                found.append(Spread(None, 0.0))
-        return found
+def class_spreads(
+    classes: np.ndarray,
+    group: range,
+    means: np.ndarray,
+    units: np.ndarray,
+    threads: int,
+    block: Block,
+) -> list[Spread | None]:
+    """The spread of each class of a group among the rows of one block; None without rows."""
+    labels = check_labels(block.y, block.n_rows, owner="LDA")
+    codes = np.searchsorted(classes, labels.classes)[labels.codes]
+    found: list[Spread | None] = [None] * len(group)
+    for i, (mean, unit) in enumerate(zip(means, units, strict=True)):
+        ids = np.flatnonzero(codes == group[i])
+        if len(ids):
+            Z = divided(block.X[ids], unit)
+            fourth = float((row_lengths(Z, mean / unit) ** 2).sum())
+            found[i] = Spread(moments(Z, threads, Monitor()), fourth)
+    return found
 
 
-def merged_spreads(a: list[Spread], b: list[Spread]) -> list[Spread]:
+def merged_spreads(a: list[Spread | None], b: list[Spread | None]) -> list[Spread | None]:
     """The spreads of the classes of both."""
-    return [_both(first, second) for first, second in zip(a, b, strict=True)]
-
-
-def _both(a: Spread, b: Spread) -> Spread:
-    some: Any = a.moments if b.moments is None else b.moments
-    both = merge(a.moments, b.moments) if a.moments and b.moments else some
-    return Spread(both, a.fourth + b.fourth)
+    return [
+        Spread(merge(one.moments, other.moments), one.fourth + other.fourth)
+        if one and other
+        else one or other
+        for one, other in zip(a, b, strict=True)
+    ]
