@@ -17,9 +17,7 @@ from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import (
     all_finite,
     beyond,
-    check_columns,
     check_matrix,
-    check_same_columns,
     column_names,
     dense_if_small,
     in_float64,
@@ -143,37 +141,25 @@ class SeveralTables(Reducer):
     def _check_tables(self, Xs: Any) -> list[Any]:
         name = type(self).__name__
         if not isinstance(Xs, list | tuple):
-            raise DataTypeError(
-                f"{name}: Xs is {type(Xs).__name__}, expected a list of 2 or more tables."
-            )
+            raise DataTypeError(f"{name}: Xs is {type(Xs).__name__}, expected a list of tables.")
         if len(Xs) < 2:
             raise DataError(f"{name}: Xs has {len(Xs)} table(s), expected 2 or more.")
-        threads = resolve_n_jobs(self.n_jobs)
-        return [
-            dense_if_small(
-                check_matrix(
-                    X,
-                    owner=name,
-                    argument=f"Xs[{d}]",
-                    accept_sparse=self.accepts_sparse,
-                    min_rows=self.min_rows,
-                    threads=threads,
-                )
-            )
-            for d, X in enumerate(Xs)
-        ]
+        options: dict[str, Any] = {"owner": name, "accept_sparse": self.accepts_sparse}
+        options |= {"min_rows": self.min_rows, "threads": resolve_n_jobs(self.n_jobs)}
+        checked = (check_matrix(X, argument=f"Xs[{d}]", **options) for d, X in enumerate(Xs))
+        return [dense_if_small(X) for X in checked]
 
     def _remember_tables(self, Xs: Any, tables: list[Any]) -> None:
-        widths = [X.shape[1] for X in tables]
+        heights, widths = zip(*(X.shape for X in tables), strict=True)
         self.n_sets_ = len(tables)
-        self.row_starts_ = np.cumsum([0, *(X.shape[0] for X in tables)])
+        self.row_starts_ = np.cumsum([0, *heights])
         self.column_starts_ = np.cumsum([0, *widths])
         self.n_features_in_ = int(self.column_starts_[-1])
         names = [column_names(X) for X in Xs]
         if any(found is not None for found in names):
-            unnamed = [np.full(width, "", object) for width in widths]
-            pairs = zip(names, unnamed, strict=True)
-            self.feature_names_in_ = np.concatenate([b if a is None else a for a, b in pairs])
+            pairs = zip(names, widths, strict=True)
+            filled = [np.full(p, "", object) if own is None else own for own, p in pairs]
+            self.feature_names_in_ = np.concatenate(filled)
 
     def _check_domain(self, domain: Any) -> int:
         whole = isinstance(domain, numbers.Integral) and not isinstance(domain, bool | np.bool_)
@@ -186,20 +172,11 @@ class SeveralTables(Reducer):
 
     def _check_rows_of(self, X: Any, d: int) -> Any:
         """New rows of table d, checked against its columns."""
-        owner = f"{type(self).__name__} (domain={d})"
         columns = slice(*self.column_starts_[d : d + 2])
         names = getattr(self, "feature_names_in_", None)
         known = None if names is None or not any(names[columns]) else names[columns]
-        check_same_columns(column_names(X), known, owner=owner)
-        checked = check_matrix(
-            X,
-            owner=owner,
-            accept_sparse=self.accepts_sparse,
-            threads=resolve_n_jobs(self.n_jobs),
-            part=True,
-        )
-        check_columns(checked, columns.stop - columns.start, owner=owner)
-        return checked
+        owner = f"{type(self).__name__} (domain={d})"
+        return self._check_rows(X, owner, known, columns.stop - columns.start)
 
     def _refuse_infinite(self, values: np.ndarray, X: Any, run: FitContext) -> None:
         if not all_finite(values, run.threads):
@@ -242,8 +219,7 @@ class StoredRows(NamedTuple):
 
     def flaw(self) -> str | None:
         """What does not fit together; None if all does."""
-        sizes = np.diff(self.row_starts) * np.diff(self.column_starts)
-        expected = sum(int(size) for size, far in zip(sizes, self.sparse, strict=True) if not far)
+        expected = int(self._value_starts()[-1])
         if self.values.size != expected:
             return f"{self.values.size} values of dense rows, expected {expected}"
         found = 0 if self.blocks is None else self.blocks.shape[0]
@@ -257,10 +233,12 @@ class StoredRows(NamedTuple):
         columns = slice(*self.column_starts[d : d + 2])
         if self.sparse[d]:
             return self.blocks[rows, columns]
+        own = slice(*self._value_starts()[d : d + 2])
+        return self.values[own].reshape(rows.stop - rows.start, columns.stop - columns.start)
+
+    def _value_starts(self) -> np.ndarray:
         sizes = np.diff(self.row_starts) * np.diff(self.column_starts) * ~self.sparse
-        start = int(sizes[:d].sum())
-        shape = (rows.stop - rows.start, columns.stop - columns.start)
-        return self.values[start : start + shape[0] * shape[1]].reshape(shape)
+        return np.cumsum([0, *sizes])
 
 
 class PlacedTables(SeveralTables):
@@ -401,10 +379,5 @@ class PlacedTables(SeveralTables):
 
     def _stored(self) -> StoredRows:
         assert self.dense_rows_ is not None
-        return StoredRows(
-            self.dense_rows_,
-            self.sparse_rows_,
-            self.sparse_sets_,
-            self._kept_starts(),
-            self.column_starts_,
-        )
+        rows = self.dense_rows_, self.sparse_rows_, self.sparse_sets_
+        return StoredRows(*rows, self._kept_starts(), self.column_starts_)

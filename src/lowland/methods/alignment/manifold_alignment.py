@@ -17,6 +17,7 @@ from lowland._engines.neighbors.duplicates import at_common_place
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.methods.alignment import _joint_graph as joint_graphs
 from lowland.methods.alignment import _maps as maps
+from lowland.methods.alignment._joint_graph import JointGraph, Matches
 from lowland.methods.alignment._placing import PlacedTables
 
 HARD_WEIGHT = 10.0  # of merged matches, in the degrees: that of the default mu
@@ -169,11 +170,11 @@ class ManifoldAlignment(PlacedTables):
         if coordinates is not None:
             known = joint_graphs.check_coordinates(coordinates, starts, q, name)
         if correspondence is not None:
-            matches = joint_graphs.matches_of(
-                joint_graphs.check_correspondence(correspondence, starts, name), starts
-            )
+            pairs = joint_graphs.check_correspondence(correspondence, starts, name)
+            matches = joint_graphs.matches_of(pairs, starts)
         elif coordinates is not None:
-            matches = joint_graphs.no_matches()
+            none = np.empty(0, np.int64)
+            matches = Matches(none, none, np.empty(0))
         else:
             matches = maps.pattern_matches(Xs, starts, self._graph_metric(), name, run)
         if self.method == "procrustes":
@@ -185,17 +186,15 @@ class ManifoldAlignment(PlacedTables):
     def _fit_laplacian(
         self,
         Xs: list[Any],
-        matches: joint_graphs.Matches,
+        matches: Matches,
         known: np.ndarray | None,
         q: int,
         run: FitContext,
     ) -> np.ndarray:
         name, starts, metric = type(self).__name__, self.row_starts_, self._graph_metric()
-        hard = self.mu == "hard"
-        node = (
-            joint_graphs.check_one_to_one(matches, starts, name) if hard else np.arange(starts[-1])
-        )
-        anchors = np.empty(0, np.int64)
+        hard, node, anchors = self.mu == "hard", np.arange(starts[-1]), np.empty(0, np.int64)
+        if hard:
+            node = joint_graphs.check_one_to_one(matches, starts, name)
         if known is not None:
             anchors = np.flatnonzero(~np.isnan(known[:, 0]))
         graphs = joint_graphs.neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
@@ -228,7 +227,7 @@ class ManifoldAlignment(PlacedTables):
         self,
         Xs: list[Any],
         own: list[Any],
-        joint: joint_graphs.JointGraph,
+        joint: JointGraph,
         known: np.ndarray | None,
         q: int,
         run: FitContext,
@@ -249,14 +248,15 @@ class ManifoldAlignment(PlacedTables):
     # --- one map after the other --------------------------------------------------------------
 
     def _fit_procrustes(
-        self, Xs: list[Any], matches: joint_graphs.Matches, q: int, run: FitContext
+        self, Xs: list[Any], matches: Matches, q: int, run: FitContext
     ) -> np.ndarray:
         if self.level == "instance":
             return self._turn_eigenmaps(Xs, matches, q, run)
         name, starts = type(self).__name__, self.row_starts_
         self.excluded_, self.n_connected_components_ = np.empty(0, np.int64), 1
         if self.level == "given":
-            own = [(np.zeros(q), np.eye(q), X.astype(np.float64)) for X in self._finished(Xs, q)]
+            self._check_finished(Xs, q)
+            own = [(np.zeros(q), np.eye(q), X.astype(np.float64)) for X in Xs]
         else:
             own = [maps.principal_map(X, q, run) for X in Xs]
         turns = maps.turns_onto_first([Y for _, _, Y in own], matches, starts, name)
@@ -271,27 +271,17 @@ class ManifoldAlignment(PlacedTables):
         return self._project_all(Xs, run)
 
     def _turn_eigenmaps(
-        self, Xs: list[Any], matches: joint_graphs.Matches, q: int, run: FitContext
+        self, Xs: list[Any], matches: Matches, q: int, run: FitContext
     ) -> np.ndarray:
         name, starts, metric = type(self).__name__, self.row_starts_, self._graph_metric()
         graphs = joint_graphs.neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
-        own = [
-            maps.eigenmap(graph, X, q, self.on_disconnected, metric, name, run)
-            for graph, X in zip(graphs, Xs, strict=True)
-        ]
+        options = q, self.on_disconnected, metric, name, run
+        own = [maps.eigenmap(graph, X, *options) for graph, X in zip(graphs, Xs, strict=True)]
         self.n_connected_components_ = max(each.n_components for each in own)
         kept = np.concatenate([each.kept + start for each, start in zip(own, starts, strict=False)])
-        place = np.full(int(starts[-1]), -1)
-        place[kept] = np.arange(kept.size)
-        inside = (place[matches.rows] >= 0) & (place[matches.columns] >= 0)
-        rows, columns = place[matches.rows[inside]], place[matches.columns[inside]]
+        among = matches.among(kept, int(starts[-1]))[1]
         own_starts = np.cumsum([0, *(each.kept.size for each in own)])
-        turns = maps.turns_onto_first(
-            [each.Y for each in own],
-            joint_graphs.Matches(rows, columns, matches.weights[inside]),
-            own_starts,
-            name,
-        )
+        turns = maps.turns_onto_first([each.Y for each in own], among, own_starts, name)
         self.disparities_ = np.array([turn.disparity for turn in turns])
         extensions = np.array(
             [
@@ -336,11 +326,10 @@ class ManifoldAlignment(PlacedTables):
             )
         return q
 
-    def _finished(self, Xs: list[Any], q: int) -> list[np.ndarray]:
+    def _check_finished(self, Xs: list[Any], q: int) -> None:
         for d, X in enumerate(Xs):
             if X.shape[1] != q or not isinstance(X, np.ndarray):
                 raise DataError(
                     f"{type(self).__name__}: level='given' takes dense maps of n_components={q} "
                     f"columns, but Xs[{d}] has {X.shape[1]}."
                 )
-        return Xs
