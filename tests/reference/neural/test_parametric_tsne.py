@@ -16,7 +16,7 @@ from lowland._engines.network.layers import Network, first_weights
 from lowland.datasets import digits
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.methods.neural import parametric_tsne
-from lowland.methods.neural._divergence_descent import FreeMap, OwnDivergence, neighbor_noise
+from lowland.methods.neural.parametric_tsne import FreeMap, OwnDivergence, neighbor_noise
 from lowland.metrics import trustworthiness
 from reference.plain import slope_of
 from support.bent_rows import rows

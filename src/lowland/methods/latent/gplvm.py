@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,20 @@ from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
 from lowland._base.validation import as_dense
-from lowland._engines.gaussian_processes.stochastic import training_cost
-from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.gaussian_processes import stochastic
+from lowland._engines.gaussian_processes.covariance import Covariance
+from lowland._engines.gaussian_processes.exact import Posterior, exact_posterior, log_likelihood
+from lowland._engines.gaussian_processes.stochastic import minus_log_prior, training_cost
+from lowland._engines.gaussian_processes.streamed import streamed_posterior
+from lowland._engines.graphs.components import connect
+from lowland._engines.graphs.geodesics import shortest_paths
+from lowland._engines.graphs.weights import symmetrize
+from lowland._engines.linalg import products
+from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.neighbors.index import query_fitted
-from lowland.methods.latent import _gplvm_training as training
+from lowland._engines.neighbors.search import neighbor_graph
+from lowland._engines.network.quasi_newton import minimize
+from lowland._engines.stress.initial_map import given_numbers, landmark_map
 from lowland.methods.latent._base import (
     MOST_INDUCING,
     GaussianProcessReducer,
@@ -36,6 +46,187 @@ def _exact_steps(n: int, max_iter: int) -> int:
     if n <= ALL_EXACT_ROWS:
         return max_iter
     return min(max_iter, max(LEAST_EXACT, int(max_iter * (ALL_EXACT_ROWS / n) ** 2)))
+
+
+# GPLVM: the maximum of log p(Y | X) + log p(X) over places, parameters and inducing points.
+
+
+# GPLVM: where the rows are before the first step.
+
+
+NEIGHBORS = 10  # of the graph that "isomap" measures along
+LANDMARKS = 1000  # of geodesic distances
+FLAT = 1e-6  # an axis that varies less, beside the first, is set to 0
+
+
+def starting_places(init: Any, Y: np.ndarray, q: int, run: FitContext) -> np.ndarray:
+    """Places (n, q), centered, of unit variance along the widest axis."""
+    if not isinstance(init, str):
+        n = len(Y)
+        X = given_numbers(init, (n, q), f"the map is {n} rows x {q} columns")
+        greatest = float(np.abs(X).max())
+        return _unit(X / greatest if greatest > 0 else X)
+    if init == "isomap" and len(Y) > 2:
+        return _unit(_geodesic_places(Y, q, run))
+    return _unit(_principal_places(Y, q, run))
+
+
+def _unit(X: np.ndarray) -> np.ndarray:
+    X = X - X.mean(axis=0)
+    widths = np.sqrt(np.mean(X**2, axis=0))
+    widest = float(widths.max())
+    if not widest > 0:
+        return np.zeros_like(X)
+    return np.where(widths > FLAT * widest, X / widest, 0.0)
+
+
+def _principal_places(Y: np.ndarray, q: int, run: FitContext) -> np.ndarray:
+    found = leading_axes(Y, min(q, *Y.shape), run.threads, run.rng, run.monitor)
+    X = np.zeros((len(Y), q))
+    X[:, : len(found.axes)] = products.times(Y, found.mean, found.axes.T, run.threads)
+    return X
+
+
+def _geodesic_places(Y: np.ndarray, q: int, run: FitContext) -> np.ndarray:
+    """Classical scaling of distances along the neighbor graph to landmarks, as Isomap does."""
+    n, threads, monitor = len(Y), run.threads, run.monitor
+    m = min(n, LANDMARKS)
+    require_memory(
+        24 * n * m, task=f"GPLVM: the start by Isomap of {n} rows", alternative="init='ppca'"
+    )
+    found = neighbor_graph(Y, min(NEIGHBORS, n - 1), threads=threads, rng=run.rng, monitor=monitor)
+    graph = connect(symmetrize(found), Y, threads=threads, monitor=monitor).graph
+    chosen = np.sort(run.rng.choice(n, m, replace=False))
+    paths = shortest_paths(graph, chosen, threads=threads, monitor=monitor)
+    return landmark_map(paths, chosen, min(q, m), run)
+
+
+VARIANCE, LENGTH, WEIGHT, BIAS = (1e-3, 1e3), (1e-2, 1e3), (1e-6, 1e2), (1e-6, 1e2)
+NOISE = (1e-5, 1e1)  # variance, beside that of the columns
+FIRST_BIAS = 0.1
+
+
+class Start(NamedTuple):
+    """Length scales and noise variance at the start, and the step of places beside logarithms."""
+
+    length: float
+    noise: float
+    step: float
+
+
+# A linear start is almost linear, and its places move sooner than lengths shrink: the map unfolds.
+# From a map that is unrolled already, such a process would roll it up again.
+FROM_LINEAR, FROM_MAP = Start(10.0, 0.5, 10.0), Start(1.0, 0.1, 1.0)
+
+
+class State(NamedTuple):
+    """Places, log parameters, log noise variance, and inducing points; these None if exact."""
+
+    X: np.ndarray
+    theta: np.ndarray
+    log_noise: float
+    Z: np.ndarray | None
+
+    def posterior(self, covariance: Covariance, Y: np.ndarray, threads: int) -> Posterior:
+        """Of the rows at these places."""
+        process = (covariance, self.theta, self.log_noise, self.X)
+        if self.Z is None:
+            return exact_posterior(*process, Y, threads)
+        return streamed_posterior(*process, self.Z, Y, threads)
+
+
+def in_length_scales(covariance: Covariance, state: State) -> tuple[State, np.ndarray]:
+    """The same model with axes in units of their length scales, the most relevant axis first.
+
+    Also the deviations of the prior along these axes, which were 1.
+    """
+    factors = covariance.factors(state.theta)
+    order = np.argsort(-factors, kind="stable")
+    factors = factors[order]
+    theta = covariance.stretched(covariance.permuted(state.theta, order), factors)
+    Z = None if state.Z is None else state.Z[:, order] * factors
+    return State(state.X[:, order] * factors, theta, state.log_noise, Z), factors
+
+
+class Trained(NamedTuple):
+    """The last state, its log-likelihood per value, and the losses per value."""
+
+    state: State
+    mean_log_likelihood: float
+    losses: np.ndarray
+
+
+class Training(NamedTuple):
+    """Standardized rows, and the step of their places beside that of logarithms."""
+
+    covariance: Covariance
+    Y: np.ndarray
+    tol: float
+    step: float
+    run: FitContext
+
+    def exactly(self, start: State, max_iter: int, done: int = 0) -> Trained:
+        """L-BFGS on X / step, the logarithms of the parameters and that of the noise variance."""
+        (n, D), k, step = self.Y.shape, len(start.theta), self.step
+        seen = self._with_fewer_columns()
+
+        def state_of(vector: np.ndarray) -> State:
+            X = step * vector[k + 1 :].reshape(start.X.shape)
+            return State(X, vector[:k], float(vector[k]), None)
+
+        def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
+            X, theta, log_noise, _ = state_of(vector)
+            process = (self.covariance, theta, log_noise)
+            f = log_likelihood(*process, X, seen, D, self.run.threads)
+            slope = np.concatenate([-f.theta, [-f.noise], step * (X - f.X).ravel()])
+            return (minus_log_prior(X) - f.value) / (n * D), slope / (n * D)
+
+        free = np.full(start.X.size, np.inf)
+        least, most = self._bounds()
+        found = minimize(
+            negative,
+            np.concatenate([start.theta, [start.log_noise], start.X.ravel() / step]),
+            max_iter=max_iter,
+            tol=self.tol,
+            monitor=self.run.monitor,
+            show=lambda vector: state_of(vector).X,
+            bounds=(np.concatenate([least, -free]), np.concatenate([most, free])),
+            done=done,
+        )
+        last = state_of(found.point)
+        likelihood = minus_log_prior(last.X) / (n * D) - float(found.losses[-1])
+        return Trained(last, likelihood, found.losses)
+
+    def sparsely(self, start: State, max_iter: int, in_parts: bool) -> Trained:
+        """The bound by inducing points in place of the likelihood, on all rows or growing parts."""
+        X, theta, log_noise, Z = start
+        found = stochastic.train(
+            *(self.covariance, theta, log_noise, X, Z, self._with_fewer_columns()),
+            max_iter=max_iter,
+            rng=self.run.rng,
+            threads=self.run.threads,
+            monitor=self.run.monitor,
+            tol=self.tol,
+            bounds=self._bounds(),
+            step=self.step,
+            in_parts=in_parts,
+            n_columns=self.Y.shape[1],
+        )
+        state = State(found.X, found.theta, found.log_noise, found.Z)
+        return Trained(state, found.bound / self.Y.size, found.losses)
+
+    def _with_fewer_columns(self) -> np.ndarray:
+        """A table with the same inner products of rows, and at most as many columns as rows."""
+        if self.Y.shape[1] <= len(self.Y):
+            return self.Y
+        return np.ascontiguousarray(np.linalg.qr(self.Y.T, mode="r").T)
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest logarithms of the parameters and of the noise variance."""
+        ends = zip(VARIANCE, LENGTH, WEIGHT, BIAS, strict=True)
+        vectors = [self.covariance.vector(*end) for end in ends]
+        least, most = (np.append(v, np.log(s)) for v, s in zip(vectors, NOISE, strict=True))
+        return least, most
 
 
 class GPLVM(GaussianProcessReducer):
@@ -173,11 +364,9 @@ class GPLVM(GaussianProcessReducer):
         self._learn_scale(X)
         Y = self._standardized(X)
         with limit_blas(1):  # the map must not depend on the number of threads
-            start = training.starting_places(self.init, Y, q, run)
+            start = starting_places(self.init, Y, q, run)
             found = self._trained(start, Y, inference, run)
-            state, self.prior_deviations_ = training.in_length_scales(
-                self._covariance(), found.state
-            )
+            state, self.prior_deviations_ = in_length_scales(self._covariance(), found.state)
             posterior = state.posterior(self._covariance(), Y, run.threads)
         self.embedding_, self.fitted_rows_ = state.X.astype(X.dtype), X.copy()
         self.inducing_points_ = state.Z
@@ -200,16 +389,14 @@ class GPLVM(GaussianProcessReducer):
             alternative="inference='sparse'" if inference == "exact" else "fewer inducing points",
         )
 
-    def _trained(
-        self, X: np.ndarray, Y: np.ndarray, inference: str, run: FitContext
-    ) -> training.Trained:
+    def _trained(self, X: np.ndarray, Y: np.ndarray, inference: str, run: FitContext) -> Trained:
         """Beyond some rows, exact steps come last: they cost n^3 each, and the others n."""
         covariance, n, max_iter = self._covariance(), len(X), int(self.max_iter)
         linear = isinstance(self.init, str) and self.init == "ppca"
-        first = training.FROM_LINEAR if linear else training.FROM_MAP
-        task = training.Training(covariance, Y, float(self.tol), first.step, run)
-        theta = covariance.vector(1.0, first.length, 1.0 / covariance.q, training.FIRST_BIAS)
-        start = training.State(X, theta, float(np.log(first.noise)), None)
+        first = FROM_LINEAR if linear else FROM_MAP
+        task = Training(covariance, Y, float(self.tol), first.step, run)
+        theta = covariance.vector(1.0, first.length, 1.0 / covariance.q, FIRST_BIAS)
+        start = State(X, theta, float(np.log(first.noise)), None)
         n_exact = _exact_steps(n, max_iter) if inference == "exact" else 0
         if inference == "exact" and n_exact == max_iter:
             return task.exactly(start, max_iter)
