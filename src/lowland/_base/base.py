@@ -143,6 +143,12 @@ class Invertible(Reducer):
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows of the original space for points X of the map."""
+        Y = self._check_points(X)
+        with self._running() as run:
+            return self._placed(Y, run, inverse=True)
+
+    def _check_points(self, X: Any) -> np.ndarray:
+        """Points of the map of a fitted model."""
         self._require_fitted()
         Y = check_matrix(X, owner=type(self).__name__, part=True)
         if Y.shape[1] != self._n_features_out:
@@ -150,5 +156,4 @@ class Invertible(Reducer):
                 f"X has {Y.shape[1]} columns, but the map of this {type(self).__name__} has "
                 f"{self._n_features_out} dimensions."
             )
-        with self._running() as run:
-            return self._placed(Y, run, inverse=True)
+        return Y

@@ -8,23 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse
 
+from lowland._base import validation
 from lowland._base.base import Reducer
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
 from lowland._base.models.checks import Ascending, Starts, above, count, index_of
 from lowland._base.params import fitted
 from lowland._base.threads import resolve_n_jobs
-from lowland._base.validation import (
-    all_finite,
-    beyond,
-    check_matrix,
-    column_names,
-    dense_if_small,
-    in_float64,
-    is_sparse,
-    is_usual,
-    largest_value,
-)
 from lowland._engines.graphs.laplacian import weighted_sum
 from lowland._engines.graphs.weights import half_length, local_weights
 from lowland._engines.linalg import products
@@ -126,8 +116,8 @@ class SeveralTables(Reducer):
         self._remember_tables(Xs, tables)
         with self._running() as run:
             wide = tables
-            if not all(is_usual(largest_value(X)) for X in tables):
-                self.needs_float64_, wide = True, [in_float64(X) for X in tables]
+            if not all(validation.is_usual(validation.largest_value(X)) for X in tables):
+                self.needs_float64_, wide = True, [validation.in_float64(X) for X in tables]
             try:
                 Y = self._fit_tables(wide, correspondence, coordinates, run)
                 self.embedding_ = np.ascontiguousarray(Y, _float_of(tables))
@@ -146,8 +136,10 @@ class SeveralTables(Reducer):
             raise DataError(f"{name}: Xs has {len(Xs)} table(s), expected 2 or more.")
         options: dict[str, Any] = {"owner": name, "accept_sparse": self.accepts_sparse}
         options |= {"min_rows": self.min_rows, "threads": resolve_n_jobs(self.n_jobs)}
-        checked = (check_matrix(X, argument=f"Xs[{d}]", **options) for d, X in enumerate(Xs))
-        return [dense_if_small(X) for X in checked]
+        checked = (
+            validation.check_matrix(X, argument=f"Xs[{d}]", **options) for d, X in enumerate(Xs)
+        )
+        return [validation.dense_if_small(X) for X in checked]
 
     def _remember_tables(self, Xs: Any, tables: list[Any]) -> None:
         heights, widths = zip(*(X.shape for X in tables), strict=True)
@@ -155,7 +147,7 @@ class SeveralTables(Reducer):
         self.row_starts_ = np.cumsum([0, *heights])
         self.column_starts_ = np.cumsum([0, *widths])
         self.n_features_in_ = int(self.column_starts_[-1])
-        names = [column_names(X) for X in Xs]
+        names = [validation.column_names(X) for X in Xs]
         if any(found is not None for found in names):
             pairs = zip(names, widths, strict=True)
             filled = [np.full(p, "", object) if own is None else own for own, p in pairs]
@@ -179,8 +171,8 @@ class SeveralTables(Reducer):
         return self._check_rows(X, owner, known, columns.stop - columns.start)
 
     def _refuse_infinite(self, values: np.ndarray, X: Any, run: FitContext) -> None:
-        if not all_finite(values, run.threads):
-            raise beyond(type(self).__name__, X, "the result", _float_of([X]))
+        if not validation.all_finite(values, run.threads):
+            raise validation.beyond(type(self).__name__, X, "the result", _float_of([X]))
 
 
 def _float_of(tables: list[Any]) -> Any:
@@ -207,12 +199,12 @@ class StoredRows(NamedTuple):
     def of(cls, Xs: list[Any], column_starts: np.ndarray) -> StoredRows:
         """The rows of the tables, copied."""
         row_starts = np.cumsum([0, *(X.shape[0] for X in Xs)])
-        sparse = np.array([is_sparse(X) for X in Xs])
-        dense = [np.ravel(X) for X in Xs if not is_sparse(X)]
+        sparse = np.array([validation.is_sparse(X) for X in Xs])
+        dense = [np.ravel(X) for X in Xs if not validation.is_sparse(X)]
         values = np.concatenate(dense) if dense else np.empty(0)
         blocks = None
         if sparse.any():
-            parts = [X if is_sparse(X) else scipy.sparse.csr_matrix(X.shape) for X in Xs]
+            parts = [X if validation.is_sparse(X) else scipy.sparse.csr_matrix(X.shape) for X in Xs]
             blocks = scipy.sparse.csr_matrix(scipy.sparse.block_diag(parts, format="csr"))
             blocks.sort_indices()
         return cls(values, blocks, sparse, row_starts, column_starts)

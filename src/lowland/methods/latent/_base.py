@@ -15,7 +15,7 @@ from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Reading
-from lowland._base.validation import all_finite, check_matrix
+from lowland._base.validation import all_finite
 from lowland._engines.gaussian_processes.covariance import KINDS, Covariance
 from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.gaussian_processes.places import place_rows
@@ -356,19 +356,11 @@ class GaussianProcessReducer(Invertible):
         number for each point, since all columns share it.
         """
         rows = super().inverse_transform(X)
-        if not return_std:
-            return rows
-        return rows, self.uncertainty(X)
+        return (rows, self.uncertainty(X)) if return_std else rows
 
     def uncertainty(self, X: Any) -> np.ndarray:
         """Standard deviation of a new row at points X of the map, in the units of the table."""
-        self._require_fitted()
-        Y = np.ascontiguousarray(check_matrix(X, owner=type(self).__name__), dtype=np.float64)
-        if Y.shape[1] != self._n_features_out:
-            raise DataError(
-                f"X has {Y.shape[1]} columns, but the map of this {type(self).__name__} has "
-                f"{self._n_features_out} dimensions."
-            )
+        Y = np.ascontiguousarray(self._check_points(X), dtype=np.float64)
         posterior = self._posterior()
         with self._running() as run, np.errstate(over="ignore", invalid="ignore"):
             variance = posterior.variance(Y, run.threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -62,42 +62,34 @@ NO_FUNCTION = 1e-10  # share of the largest eigenvalue
 START_STEPS = 200  # of the network's least squares fit to the start
 
 
-class Constraint(Protocol):
-    """g on the rows that it is learned from, as a function of its parameters, one vector."""
-
-    def start(self, X: np.ndarray, run: FitContext) -> np.ndarray:
-        """Parameters of the least squares fit to places X."""
-
-    def places(self, parameters: np.ndarray) -> np.ndarray:
-        """g of all rows, (n, q)."""
-
-    def slope(self, parameters: np.ndarray, by_X: np.ndarray) -> np.ndarray:
-        """The slope by the parameters of a function of the places, whose slope is given."""
-
-    def scaled(self, parameters: np.ndarray, order: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """A, for axes in another order, each divided by its scale, as one vector."""
-
-
 class LinearBasis(NamedTuple):
-    """X = F B; A = T B. F (n, r) are the values of the functions for the rows, T (m, r)."""
+    """X = F B; A = T B. F (n, r) are the values of the functions for the rows, T (m, r).
+
+    Like :class:`Perceptron`, g on the rows that it is learned from, as a function of its
+    parameters, one vector.
+    """
 
     F: np.ndarray
     T: np.ndarray
     q: int
 
     def start(self, X: np.ndarray, run: FitContext) -> np.ndarray:
+        """Parameters of the least squares fit to places X."""
         with limit_blas(1):
             FF = self.F.T @ self.F
             FF.flat[:: len(FF) + 1] += RIDGE * (np.trace(FF) / max(1, len(FF)) or 1.0)
             return np.linalg.solve(FF, self.F.T @ X).ravel()
 
     def places(self, parameters: np.ndarray) -> np.ndarray:
+        """g of all rows, (n, q)."""
         return self.F @ parameters.reshape(-1, self.q)
 
     def slope(self, parameters: np.ndarray, by_X: np.ndarray) -> np.ndarray:
+        """The slope by the parameters of a function of the places, whose slope is given."""
         return (self.F.T @ by_X).ravel()
 
     def scaled(self, parameters: np.ndarray, order: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """A, for axes in another order, each divided by its scale, as one vector."""
         with limit_blas(1):
             return (self.T @ (parameters.reshape(-1, self.q)[:, order] / scale)).ravel()
 
@@ -151,10 +143,8 @@ class Perceptron(NamedTuple):
             passed = forward(self.network, weights, self.S, self.threads)
             rest = passed.output - X
             slope = 2 / rest.size * rest
-            slopes = backward(
-                self.network, weights, passed, slope, self.threads, with_x=False
-            ).weights
-            return float(np.mean(rest**2)), slopes
+            found = backward(self.network, weights, passed, slope, self.threads, with_x=False)
+            return float(np.mean(rest**2)), found.weights
 
         silent = Monitor()
         first = first_weights(self.network, run.rng)
@@ -173,6 +163,8 @@ class Perceptron(NamedTuple):
         last.W[...], last.b[...] = last.W[:, order] / scale, last.b[order] / scale
         return weights
 
+
+Constraint = LinearBasis | Perceptron
 
 # The least and the largest values for columns of mean variance 1: of s^2, and of the variance,
 # length scales, weights and bias of the covariance. Without them the variance of data without noise

@@ -15,16 +15,9 @@ from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
 from lowland._base.validation import as_dense
+from lowland._engines.gaussian_processes import sparse
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import Posterior
-from lowland._engines.gaussian_processes.sparse import (
-    Statistics,
-    collapsed_bound,
-    inducing_slopes,
-    inverse_factor,
-    posterior_from,
-    statistics_sums,
-)
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.network.row_space import row_space_cost
@@ -83,7 +76,7 @@ class PsiSlopes(NamedTuple):
 
 def expected_statistics(
     covariance: Covariance, theta: np.ndarray, U: np.ndarray, S: np.ndarray, Z: np.ndarray
-) -> Statistics:
+) -> sparse.Statistics:
     """S0, S1 and S2 of a covariance "rbf" or "linear"."""
     v, lengths, weights, b = covariance.parameters(theta)
     n = len(U)
@@ -95,7 +88,7 @@ def expected_statistics(
         S0, S1 = n * v, _Singles(v, 1 / lengths**2, Z).values(U, S)
         S2 = _Pairs(v, 1 / lengths**2, Z).sums(U, S)
     sums = S1.sum(axis=0)
-    return Statistics(S0 + n * b, S1 + b, S2 + b * np.add.outer(sums, sums) + n * b**2)
+    return sparse.Statistics(S0 + n * b, S1 + b, S2 + b * np.add.outer(sums, sums) + n * b**2)
 
 
 def expected_statistics_slopes(
@@ -104,7 +97,7 @@ def expected_statistics_slopes(
     U: np.ndarray,
     S: np.ndarray,
     Z: np.ndarray,
-    by: Statistics,
+    by: sparse.Statistics,
 ) -> PsiSlopes:
     """Of g S0 + sum(G1 * S1) + sum(G2 * S2), where ``by`` holds g, G1 and a symmetric G2."""
     v, lengths, weights, b = covariance.parameters(theta)
@@ -285,10 +278,12 @@ class Problem(NamedTuple):
         """F, and its slopes."""
         S, process = np.exp(at.logs), (self.covariance, at.theta)
         statistics = expected_statistics(*process, at.U, S, at.Z)
-        unfactor = inverse_factor(*process, at.Z)
-        F = collapsed_bound(unfactor, statistics, self.Y, at.log_noise, self.n_columns)
-        own = inducing_slopes(*process, at.Z, F.Kz)
-        by = expected_statistics_slopes(*process, at.U, S, at.Z, Statistics(F.S0, F.S1, F.S2))
+        unfactor = sparse.inverse_factor(*process, at.Z)
+        F = sparse.collapsed_bound(unfactor, statistics, self.Y, at.log_noise, self.n_columns)
+        own = sparse.inducing_slopes(*process, at.Z, F.Kz)
+        by = expected_statistics_slopes(
+            *process, at.U, S, at.Z, sparse.Statistics(F.S0, F.S1, F.S2)
+        )
         divergence = 0.5 * float(np.sum(at.U**2 + S - at.logs - 1))
         return F.value - divergence, Places(
             by.U - at.U, by.S * S - 0.5 * (S - 1), by.theta + own.theta, F.noise, by.Z + own.X
@@ -336,9 +331,9 @@ class Problem(NamedTuple):
         """Of the process, given the rows at uncertain places."""
         process = (self.covariance, at.theta)
         statistics = expected_statistics(*process, at.U, np.exp(at.logs), at.Z)
-        unfactor = inverse_factor(*process, at.Z)
-        sums = statistics_sums(unfactor, statistics, self.Y, self.n_columns)
-        return posterior_from(*process, at.Z, sums, at.log_noise)
+        unfactor = sparse.inverse_factor(*process, at.Z)
+        sums = sparse.statistics_sums(unfactor, statistics, self.Y, self.n_columns)
+        return sparse.posterior_from(*process, at.Z, sums, at.log_noise)
 
 
 class BayesianGPLVM(GaussianProcessReducer):

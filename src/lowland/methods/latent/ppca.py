@@ -18,19 +18,9 @@ from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import all_finite, as_dense, column_label, is_sparse
-from lowland._engines.linalg import products
+from lowland._engines.linalg import principal_axes, products
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs, thin_svd
 from lowland._engines.linalg.moments import known_moments, moments
-from lowland._engines.linalg.principal_axes import (
-    COVARIANCE_COLUMNS,
-    GRAM_ROWS,
-    PrincipalAxes,
-    by_covariance,
-    by_gram,
-    by_krylov,
-    leading_axes,
-    principal_axes_cost,
-)
 from lowland._engines.linalg.products import row_blocks, rows_within, times_cost
 from lowland._engines.linalg.row_axes import by_krylov_in_chunks, moments_of_chunks, sums_of_columns
 
@@ -173,7 +163,9 @@ def started(table: Table, q: int, run: FitContext) -> Gaussian:
     count = min(n, max(START_ROWS, 4 * q, START_VALUES // p))
     rows = table.X[np.linspace(0, n - 1, count).astype(np.intp)]
     filled = np.where(np.isnan(rows), table.mean, rows)
-    found = leading_axes(filled, q, run.threads, np.random.default_rng(0), run.monitor)
+    found = principal_axes.leading_axes(
+        filled, q, run.threads, np.random.default_rng(0), run.monitor
+    )
     rest = found.total_variance - float(found.variances.sum())
     noise = max(rest / max(1, p - q), table.least_noise)
     weights = np.maximum(found.variances - noise, LEAST_WEIGHT * found.variances)
@@ -266,7 +258,7 @@ def closed_form(X: Any, q: int, run: FitContext) -> ClosedForm:
     """W = U_q (L_q - s^2 I)^(1/2), and s^2 the mean of the other eigenvalues of the covariance."""
     n, p = X.shape
     require_memory(
-        int(principal_axes_cost(n, p, q).n_bytes),
+        int(principal_axes.principal_axes_cost(n, p, q).n_bytes),
         task=f"PPCA with {q} axes for {n} rows and {p} columns",
         alternative="fewer axes, or fewer columns",
     )
@@ -275,15 +267,15 @@ def closed_form(X: Any, q: int, run: FitContext) -> ClosedForm:
 
 def of_chunks(rows: Rows, q: int, run: FitContext) -> ClosedForm:
     """The same of a table in chunks: one pass, or some ten for more than 3000 columns."""
-    if rows.shape[1] <= COVARIANCE_COLUMNS:
+    if rows.shape[1] <= principal_axes.COVARIANCE_COLUMNS:
         sums = moments_of_chunks(rows, "PPCA", run.threads, run.monitor)
-        return of_axes(by_covariance(sums, q, scaled=False), q)
+        return of_axes(principal_axes.by_covariance(sums, q, scaled=False), q)
     columns = sums_of_columns(rows, run.monitor)
     rng = np.random.default_rng(0)
     return of_axes(by_krylov_in_chunks(rows, columns, q, False, run.threads, rng, run.monitor), q)
 
 
-def of_axes(found: PrincipalAxes, q: int) -> ClosedForm:
+def of_axes(found: principal_axes.PrincipalAxes, q: int) -> ClosedForm:
     """The model with these q axes."""
     n, p = found.n_rows, len(found.mean)
     values = found.variances * ((n - 1) / n)  # the likelihood wants divisor n
@@ -307,14 +299,14 @@ def _left_out(columns: np.ndarray, values: np.ndarray, axes: np.ndarray) -> floa
     return float(np.sum(rest[rest > ROUNDING * columns]))
 
 
-def _axes(X: Any, q: int, run: FitContext) -> PrincipalAxes:
+def _axes(X: Any, q: int, run: FitContext) -> principal_axes.PrincipalAxes:
     """By the covariance, the inner products of the rows, or neither, whichever is small."""
     n, p = X.shape
-    if p <= COVARIANCE_COLUMNS:
-        return by_covariance(moments(X, run.threads, run.monitor), q, scaled=False)
-    if n <= GRAM_ROWS and not is_sparse(X):
-        return by_gram(X, q, False, run.threads)
-    return by_krylov(X, q, False, run.threads, np.random.default_rng(0), run.monitor)
+    if p <= principal_axes.COVARIANCE_COLUMNS:
+        return principal_axes.by_covariance(moments(X, run.threads, run.monitor), q, scaled=False)
+    if n <= principal_axes.GRAM_ROWS and not is_sparse(X):
+        return principal_axes.by_gram(X, q, False, run.threads)
+    return principal_axes.by_krylov(X, q, False, run.threads, np.random.default_rng(0), run.monitor)
 
 
 class PPCA(Invertible):
@@ -445,7 +437,9 @@ class PPCA(Invertible):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: of a table without gaps."""
-        return Estimate(0.005, 0) + principal_axes_cost(n, p, 2) + times_cost(n, p, 2)
+        return (
+            Estimate(0.005, 0) + principal_axes.principal_axes_cost(n, p, 2) + times_cost(n, p, 2)
+        )
 
     # --- fit ------------------------------------------------------------------------------------
 

@@ -127,25 +127,27 @@ def by_share(share: float, variances: np.ndarray, n_classes: int) -> Shrinkage:
     return Shrinkage(np.full(n_classes, 1.0 - share), ridge)
 
 
-def ledoit_wolf_classes(
-    X: Any,
-    codes: np.ndarray,
-    columns: ClassColumns,
-    units: np.ndarray,
-    threads: int,
-    monitor: Monitor,
-) -> Shrinkage:
+class LabeledRows(NamedTuple):
+    """Rows, the number of the class of each, and the sums of each class by column."""
+
+    X: Any
+    codes: np.ndarray
+    columns: ClassColumns
+
+
+def ledoit_wolf_classes(rows: LabeledRows, units: np.ndarray, run: FitContext) -> Shrinkage:
     """A share for each class from its own rows, in units of its own standard deviations.
 
     ``units`` (p,) replace the standard deviation of a column that is constant in a class.
     """
+    X, codes, columns = rows
     n, C = len(codes), len(columns.counts)
     weights, ridge = np.ones(C), np.zeros(X.shape[1])
-    with monitor.phase("shrinkage", total=C) as phase:
+    with run.monitor.phase("shrinkage", total=C) as phase:
         for c, ids in enumerate(members(codes, C)):
             variances = columns.squares[c] / len(ids)
             unit = np.where(variances > 0, np.sqrt(variances), units)
-            share = ledoit_wolf(X[ids], columns.means[c], unit, threads, monitor)
+            share = ledoit_wolf(X[ids], columns.means[c], unit, run.threads, run.monitor)
             weights[c] = 1.0 - share
             ridge += len(ids) / (n - C) * share * (variances > 0).mean() * unit**2
             phase.advance()
@@ -243,26 +245,19 @@ def from_sums(sums: ClassMoments, shrinkage: Any, weights: np.ndarray) -> Discri
 
 
 def from_rows(
-    X: Any,
-    codes: np.ndarray,
-    columns: ClassColumns,
-    shrinkage: float | str | None,
-    weights: np.ndarray,
-    run: FitContext,
+    rows: LabeledRows, shrinkage: float | str | None, weights: np.ndarray, run: FitContext
 ) -> Discriminants:
-    """Axes from all rows, for more columns than rows and for shrinkage by Ledoit and Wolf ("auto").
-
-    ``codes`` are the class numbers of the rows, ``columns`` the sums of each class by column.
-    """
+    """Axes from all rows: for more columns than rows, and for shrinkage="auto" (Ledoit, Wolf)."""
+    X, codes, columns = rows
     C, (n, p) = len(columns.counts), X.shape
     if shrinkage == "auto":
         units, _ = column_units(columns.variances, columns.means, weights)
-        shrunk = ledoit_wolf_classes(X, codes, columns, units, run.threads, run.monitor)
+        shrunk = ledoit_wolf_classes(rows, units, run)
     else:
         shrunk = by_share(float(shrinkage or 0.0), columns.variances, C)
     if n < p:
         with run.monitor.phase("inner products"):
-            return by_gram(X, codes, columns, shrunk, weights, run.threads)
+            return by_gram(rows, shrunk, weights, run.threads)
     S = class_moments(X, codes, C, run.threads, run.monitor, shrunk.weights).scatter / (n - C)
     S[np.diag_indices_from(S)] += shrunk.ridge
     return by_covariance(S, columns.means, weights)
@@ -279,12 +274,7 @@ def by_covariance(S: np.ndarray, means: np.ndarray, weights: np.ndarray) -> Disc
 
 
 def by_gram(
-    X: Any,
-    codes: np.ndarray,
-    columns: ClassColumns,
-    shrinkage: Shrinkage,
-    weights: np.ndarray,
-    threads: int,
+    rows: LabeledRows, shrinkage: Shrinkage, weights: np.ndarray, threads: int
 ) -> Discriminants:
     """Axes from the inner products of the rows, without a p x p matrix.
 
@@ -293,6 +283,7 @@ def by_gram(
     standard deviations of the columns. With a ridge they are its square roots, so that the ridge
     is the identity in these coordinates.
     """
+    X, codes, columns = rows
     ridged = bool(shrinkage.ridge.any())
     units, _ = column_units(columns.variances, columns.means, weights)
     units = np.sqrt(shrinkage.ridge) if ridged else units
@@ -361,21 +352,16 @@ def _whitened(
     direction, it separates the classes perfectly, so it is not dropped (as a pseudo-inverse would).
     Instead it gets the smallest positive variance of S.
     """
-    factor = _triangular(S)
-    if factor is None:
+    L = _triangular(S)
+    if L is None:
         null = _null_space(S)
         # Columns that are combinations of others give directions in which the means do not differ
         # either. The value of S in these directions does not matter; 1 makes S regular.
         if np.abs(null.T @ B).max(initial=0.0) <= SINGULAR * np.abs(B).max():
-            factor = _triangular(S + null @ null.T)
-    if factor is not None:
-        L = factor
-        return (
-            scipy.linalg.solve_triangular(L, B, lower=True, check_finite=False),
-            lambda v: scipy.linalg.solve_triangular(
-                L, v, lower=True, trans="T", check_finite=False
-            ),
-        )
+            L = _triangular(S + null @ null.T)
+    if L is not None:
+        solved = functools.partial(scipy.linalg.solve_triangular, L, lower=True, check_finite=False)
+        return solved(B), functools.partial(solved, trans="T")
     values, vectors = all_eigenpairs(S)
     varies = values > _cutoff(values)
     least = values[varies].min() if varies.any() else 1.0

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lowland._base import validation
 from lowland._base.base import Invertible
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
@@ -17,13 +18,6 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import as_rows, checked_rows
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Estimate, Reading
-from lowland._base.validation import (
-    check_columns,
-    check_finite,
-    check_matrix,
-    check_same_columns,
-    column_names,
-)
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_pairs_cost
 from lowland._engines.linalg.moments import Moments, largest_square, merge, moments, moments_cost
@@ -132,7 +126,7 @@ class MomentsReducer(LinearMap):
         sums = moments(X, run.threads, run.monitor)
         if not SMALL < largest_square(sums) < 1 / SMALL:  # else no value is extreme
             names = getattr(self, "feature_names_in_", None)
-            check_finite(X, names, threads=run.threads, part=True)
+            validation.check_finite(X, names, threads=run.threads, part=True)
         return sums
 
     def _target(self, y: Any, named: Any) -> Any:
@@ -196,7 +190,7 @@ class MomentsReducer(LinearMap):
         return self
 
     def _check_batch(self, X: Any) -> Any:
-        batch = check_matrix(
+        batch = validation.check_matrix(
             X,
             owner=type(self).__name__,
             accept_sparse=self.accepts_sparse,
@@ -213,8 +207,8 @@ class MomentsReducer(LinearMap):
         """The columns of a batch must be those of the batches before it."""
         owner, names = type(self).__name__, getattr(self, "feature_names_in_", None)
         if hasattr(self, "n_features_in_"):
-            check_same_columns(column_names(X), names, owner=owner)
-            check_columns(batch, self.n_features_in_, owner=owner)
+            validation.check_same_columns(validation.column_names(X), names, owner=owner)
+            validation.check_columns(batch, self.n_features_in_, owner=owner)
         else:
             self._remember_columns(X, batch)
 

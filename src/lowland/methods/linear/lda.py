@@ -165,7 +165,8 @@ class LDA(Classifier, MomentsReducer):
         with limit_blas(1):  # so that no byte depends on the threads; kernels do large products
             sums = class_columns(X, labels.codes, len(labels.classes))
             weights = self._weights(sums.counts)
-            found = solvers.from_rows(X, labels.codes, sums, self.shrinkage, weights, run)
+            rows = solvers.LabeledRows(X, labels.codes, sums)
+            found = solvers.from_rows(rows, self.shrinkage, weights, run)
             self._keep(labels.classes, sums, found)
 
     def _finish(self, labeled: solvers.LabeledSums, run: FitContext) -> None:

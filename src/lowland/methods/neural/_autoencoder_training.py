@@ -293,11 +293,6 @@ def epochs(n: int) -> int:
     return round(min(MOST_EPOCHS, max(LEAST_EPOCHS, EPOCHS_OF_ONE_ROW / np.sqrt(n))))
 
 
-def decay_for(n: int) -> float:
-    """A weight decay that many rows outweigh, as they do a prior."""
-    return min(0.001, 0.1 / n)
-
-
 def training_estimate(n: int, p: int) -> Estimate:
     """What a fit with defaults costs: passes forward and backward over all rows."""
     whole = network_of(p, hidden_units(n, p), 2, "tanh", False)

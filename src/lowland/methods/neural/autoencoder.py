@@ -257,7 +257,8 @@ class Autoencoder(NetworkReducer, Invertible):
         steps = self.max_iter
         if isinstance(steps, str):
             steps = training.STEPS if small else training.epochs(n)
-        decay = training.decay_for(n) if isinstance(self.weight_decay, str) else self.weight_decay
+        # "auto": many rows outweigh it, as they do a prior
+        decay = min(0.001, 0.1 / n) if isinstance(self.weight_decay, str) else self.weight_decay
         plan = Plan(
             n_epochs=int(steps),
             batch_size=min(int(self.batch_size), n),

@@ -16,11 +16,7 @@ from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
-from lowland._engines.embedding.affinity import (
-    check_perplexity,
-    default_neighbors,
-    joint_affinities,
-)
+from lowland._engines.embedding import affinity
 from lowland._engines.embedding.descent import Stage, descend
 from lowland._engines.embedding.divergence import Divergence, entropy_of
 from lowland._engines.embedding.initial_layout import principal_layout
@@ -80,7 +76,7 @@ class FreeMap:
         self._equal = equal_in_graph(graph)
         Y = principal_layout(rows, d, run).astype(np.float32)
         self.Y = np.ascontiguousarray(at_common_place(Y, self._equal))
-        P = joint_affinities(graph, perplexity, threads=run.threads, dtype=np.float32)
+        P = affinity.joint_affinities(graph, perplexity, threads=run.threads, dtype=np.float32)
         repulsion = choose_repulsion("auto", P.n, d, 1.0, ANGLE, run.threads, owner=owner)
         self._divergence = Divergence(P, 1.0, repulsion, entropy_of(P.weights), run.threads)
         self._rows = np.arange(P.n)  # the row of each point of the divergence
@@ -383,12 +379,12 @@ class ParametricTSNE(NetworkReducer):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         X = as_dense(X, type(self).__name__)
         n, d = len(X), int(self.n_components)
-        check_perplexity(self.perplexity, min(n, MOST_ROWS))
+        affinity.check_perplexity(self.perplexity, min(n, MOST_ROWS))
         self.layer_sizes_ = np.array([X.shape[1], *(self._given_hidden() or HIDDEN), d])
         rows = X[run.some_rows(n, MOST_ROWS)]
         self._require_room(X, len(rows))
         self._learn_scales(rows)
-        k = default_neighbors(self.perplexity, len(rows))
+        k = affinity.default_neighbors(self.perplexity, len(rows))
         graph = neighbor_graph(rows, k, threads=run.threads, rng=run.rng, monitor=run.monitor)
         graph = graph.in_distances()
         if run.shared is not None and len(rows) == n:

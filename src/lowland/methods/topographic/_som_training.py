@@ -19,19 +19,8 @@ from lowland._base.rows.fitting import rows_at
 from lowland._base.rows.table import Rows
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import dense_if_small, is_sparse
-from lowland._engines.grids.lattice import (
-    Lattice,
-    PrincipalPlane,
-    plane_of_chunks,
-    principal_plane,
-    sides_for,
-)
-from lowland._engines.grids.nearest_units import (
-    nearest_units,
-    nearest_with_squares,
-    squares_to_units,
-    unit_sums,
-)
+from lowland._engines.grids import lattice as grids
+from lowland._engines.grids import nearest_units as near_units
 from lowland._engines.linalg.products import row_blocks, rows_within, times
 from lowland._engines.linalg.streamed_moments import Survey
 
@@ -67,7 +56,7 @@ class UnitCounts(NamedTuple):
 
 
 def smooth_places(
-    X: Any, codebook: np.ndarray, lattice: Lattice, nearest: np.ndarray, threads: int
+    X: Any, codebook: np.ndarray, lattice: grids.Lattice, nearest: np.ndarray, threads: int
 ) -> np.ndarray:
     """r_c + sum_j w_j (r_j - r_c), w_j ~ exp(-2 (|x - m_j|^2 - min) / s_c), j near the unit c.
 
@@ -79,7 +68,7 @@ def smooth_places(
     found = np.empty((X.shape[0], own.shape[1]))
     for rows in row_blocks(X.shape[0], BLOCK_ROWS):
         some, units = X[rows], nearest[rows]
-        squares = squares_to_units(some, codebook, units, near.units, threads)
+        squares = near_units.squares_to_units(some, codebook, units, near.units, threads)
         scale = scales[units]
         if not is_sparse(X):
             scale *= 1 - np.isnan(some).mean(axis=1)
@@ -91,19 +80,19 @@ def smooth_places(
     return _wrapped(found, lattice)
 
 
-def _reach(lattice: Lattice) -> float:
+def _reach(lattice: grids.Lattice) -> float:
     """Two steps, but less than half of a closed axis: a unit must not pull from both sides."""
     closed = lattice.periods()[lattice.periods() > 0]
     return max(1.0, min([REACH, *(0.49 * closed)]))
 
 
-def _wrapped(P: np.ndarray, lattice: Lattice) -> np.ndarray:
+def _wrapped(P: np.ndarray, lattice: grids.Lattice) -> np.ndarray:
     """Places with closed axes from 0 to their length."""
     periods = lattice.periods()
     return np.where(periods > 0, np.mod(P, np.where(periods > 0, periods, 1.0)), P)
 
 
-def neighbor_distances(codebook: np.ndarray, lattice: Lattice, power: int = 1) -> np.ndarray:
+def neighbor_distances(codebook: np.ndarray, lattice: grids.Lattice, power: int = 1) -> np.ndarray:
     """Mean distance in the data, to a power, of each unit to its neighbors on the grid."""
     a, b = lattice.edges().T
     lengths = np.empty(len(a))
@@ -113,12 +102,6 @@ def neighbor_distances(codebook: np.ndarray, lattice: Lattice, power: int = 1) -
     total = np.bincount(a, lengths, lattice.n_units) + np.bincount(b, lengths, lattice.n_units)
     number = np.bincount(a, minlength=lattice.n_units) + np.bincount(b, minlength=lattice.n_units)
     return total / np.maximum(number, 1)
-
-
-def _are_neighbors(lattice: Lattice, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Whether units are neighbors, on a rectangular grid also across a corner."""
-    near = lattice.within(1.0 if lattice.kind == "hexagon" else np.sqrt(2)).units
-    return (near[first] == second[:, None]).any(axis=1)
 
 
 def majority(nearest: np.ndarray, classes: np.ndarray, codes: np.ndarray, m: int) -> UnitLabels:
@@ -136,13 +119,18 @@ def majority(nearest: np.ndarray, classes: np.ndarray, codes: np.ndarray, m: int
 
 
 def unit_counts(
-    X: Any, codebook: np.ndarray, lattice: Lattice, threads: int, missing: bool
+    X: Any, codebook: np.ndarray, lattice: grids.Lattice, threads: int, missing: bool
 ) -> UnitCounts:
-    """The rows of each unit, and how many rows have two nearest units that are neighbors."""
+    """The rows of each unit, and how many rows have two nearest units that are neighbors.
+
+    On a rectangular grid units are also neighbors across a corner.
+    """
     few = lattice.n_units < 3  # any two are neighbors
-    found = nearest_units(X, codebook, threads, 1 if few else 2, missing)
-    nearest = found[:, 0]
-    in_order = len(found) if few else int(_are_neighbors(lattice, *found.T).sum())
+    found = near_units.nearest_units(X, codebook, threads, 1 if few else 2, missing)
+    nearest, in_order = found[:, 0], len(found)
+    if not few:
+        near = lattice.within(1.0 if lattice.kind == "hexagon" else np.sqrt(2)).units
+        in_order = int((near[nearest] == found[:, 1:]).any(axis=1).sum())
     return UnitCounts(np.bincount(nearest, minlength=lattice.n_units), in_order, nearest)
 
 
@@ -170,9 +158,9 @@ class EpochSums(NamedTuple):
 
 def epoch_sums(X: Any, codebook: np.ndarray, missing: bool, threads: int) -> EpochSums:
     """Of a block of rows."""
-    nearest = nearest_with_squares(X, codebook, threads, 1, missing)
+    nearest = near_units.nearest_with_squares(X, codebook, threads, 1, missing)
     ids = nearest.ids[:, 0]
-    counts, sums = unit_sums(X, ids, len(codebook), threads, missing)
+    counts, sums = near_units.unit_sums(X, ids, len(codebook), threads, missing)
     distance = float(np.sqrt(nearest.squares[:, 0]).sum())
     return EpochSums(counts, sums, len(ids), distance, _digest(ids.tobytes()))
 
@@ -198,9 +186,9 @@ class InMemory(NamedTuple):
     def shape(self) -> tuple[int, int]:
         return self.X.shape
 
-    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
+    def plane(self, n_axes: int, run: FitContext) -> grids.PrincipalPlane:
         """The plane of the first principal axes."""
-        return principal_plane(self.X, n_axes, run)
+        return grids.principal_plane(self.X, n_axes, run)
 
     def at(self, numbers: np.ndarray) -> Any:
         return self.X[numbers]
@@ -208,7 +196,7 @@ class InMemory(NamedTuple):
     def epoch(self, codebook: np.ndarray) -> EpochSums:
         return epoch_sums(self.X, codebook, self.missing, self.threads)
 
-    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
+    def counts(self, codebook: np.ndarray, lattice: grids.Lattice) -> UnitCounts:
         return unit_counts(self.X, codebook, lattice, self.threads, self.missing)
 
 
@@ -224,8 +212,8 @@ class InChunks(NamedTuple):
     def shape(self) -> tuple[int, int]:
         return self.rows.shape
 
-    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        return plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
+    def plane(self, n_axes: int, run: FitContext) -> grids.PrincipalPlane:
+        return grids.plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
 
     def at(self, numbers: np.ndarray) -> Any:
         return rows_at(self.rows, numbers, self.monitor)
@@ -234,7 +222,7 @@ class InChunks(NamedTuple):
         f = functools.partial(block_sums, codebook, self.found.missing, self.n_jobs)
         return self.rows.total(f, merged_sums, self.monitor, "epoch")
 
-    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
+    def counts(self, codebook: np.ndarray, lattice: grids.Lattice) -> UnitCounts:
         f = functools.partial(block_counts, codebook, lattice, self.found.missing, self.n_jobs)
         return self.rows.total(f, merged_counts, self.monitor, "places")
 
@@ -248,7 +236,7 @@ def block_sums(codebook: np.ndarray, missing: bool, n_jobs: int | None, block: B
 
 
 def block_counts(
-    codebook: np.ndarray, lattice: Lattice, missing: bool, n_jobs: int | None, block: Block
+    codebook: np.ndarray, lattice: grids.Lattice, missing: bool, n_jobs: int | None, block: Block
 ) -> UnitCounts:
     """:func:`unit_counts` of one block."""
     X, threads = dense_if_small(block.X), resolve_n_jobs(n_jobs)
@@ -273,7 +261,9 @@ def number_of_units(n: int) -> int:
     return max(1, min(round(5 * math.sqrt(n)), n, MOST_UNITS))
 
 
-def sides_of_grid(n: int, plane: PrincipalPlane, q: int, grid: str, even: bool) -> tuple[int, ...]:
+def sides_of_grid(
+    n: int, plane: grids.PrincipalPlane, q: int, grid: str, even: bool
+) -> tuple[int, ...]:
     """Sides as the deviations of the data; the second one is ``even`` if it must be."""
     first, size, wanted = plane.deviations[0], np.abs(plane.mean).max(), number_of_units(n)
     if first <= NO_SPREAD * size:
@@ -282,7 +272,7 @@ def sides_of_grid(n: int, plane: PrincipalPlane, q: int, grid: str, even: bool) 
         sides = [wanted, 1]  # rows on a line
     else:
         kind = grid if q == 2 else "rectangle"
-        sides = list(sides_for(wanted, plane.deviations[:q], kind))
+        sides = list(grids.sides_for(wanted, plane.deviations[:q], kind))
     while math.prod(sides) > n:  # rounding of the sides of a few units
         sides[int(np.argmax(sides))] -= 1
     return (sides[0], sides[1] + sides[1] % 2) if even else tuple(sides)
@@ -304,7 +294,7 @@ def given_sides(sides: Any, q: int, even: bool) -> tuple[int, ...]:
     return tuple(int(side) for side in given)
 
 
-def given_units(init: Any, lattice: Lattice, p: int) -> np.ndarray:
+def given_units(init: Any, lattice: grids.Lattice, p: int) -> np.ndarray:
     """The parameter ``init`` as units of p columns."""
     given, m = np.array(init, np.float64), lattice.n_units
     if given.shape != (m, p) or not np.isfinite(given).all():
@@ -323,7 +313,7 @@ def random_rows(table: Table, m: int, mean: np.ndarray, rng: np.random.Generator
     return np.where(np.isnan(rows), mean, rows)
 
 
-def units_on_plane(lattice: Lattice, plane: PrincipalPlane) -> np.ndarray:
+def units_on_plane(lattice: grids.Lattice, plane: grids.PrincipalPlane) -> np.ndarray:
     """An open axis of the grid lies along a principal axis, a closed one on a circle of two."""
     P, Z = lattice.places(), np.zeros((lattice.n_units, len(plane.axes)))
     for axis, period in enumerate(lattice.periods()):
@@ -344,7 +334,7 @@ ONLINE_ROWS = 2**12  # rows that are gathered at a time
 TOUCHING = 1 + 1e-9  # distances on a grid are rounded
 
 
-def radii(radius: Any, kind: str, lattice: Lattice) -> tuple[float, float]:
+def radii(radius: Any, kind: str, lattice: grids.Lattice) -> tuple[float, float]:
     """The first and the last radius that the parameter means for this grid."""
     if isinstance(radius, str):
         unit = NEIGHBORHOODS[kind][1]
@@ -396,7 +386,7 @@ class Task(NamedTuple):
     """
 
     table: Table
-    lattice: Lattice
+    lattice: grids.Lattice
     kind: str
     radii: tuple[float, float]
     n_epochs: int

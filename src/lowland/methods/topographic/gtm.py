@@ -22,13 +22,7 @@ from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
-from lowland._engines.grids.lattice import (
-    Lattice,
-    Net,
-    PrincipalPlane,
-    plane_of_chunks,
-    principal_plane,
-)
+from lowland._engines.grids import lattice
 from lowland._engines.linalg import products
 from lowland._engines.linalg.moments import known_moments
 from lowland._engines.linalg.principal_axes import principal_axes_cost
@@ -229,8 +223,8 @@ class InMemory:
         known, mean, squares = known_moments(self.X)
         self.table = Table(len(X), mean, known, float(squares.sum()))
 
-    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        return principal_plane(self.X, n_axes, run)
+    def plane(self, n_axes: int, run: FitContext) -> lattice.PrincipalPlane:
+        return lattice.principal_plane(self.X, n_axes, run)
 
     def sums(self, mixture: Mixture) -> Sums:
         return posterior_sums(self.X, mixture, self.table.missing, self.threads)
@@ -243,8 +237,8 @@ class InChunks:
         self.rows, self.found, self.n_jobs, self.monitor = rows, found, n_jobs, monitor
         self.table = Table(found.n_rows, found.mean, found.known, float(found.squares.sum()))
 
-    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        return plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
+    def plane(self, n_axes: int, run: FitContext) -> lattice.PrincipalPlane:
+        return lattice.plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
 
     def sums(self, mixture: Mixture) -> Sums:
         f = functools.partial(block_sums, mixture, self.table.missing, self.n_jobs)
@@ -279,7 +273,9 @@ class Fit(NamedTuple):
     mean_log_likelihood: float
 
 
-def started(table: Table, plane: PrincipalPlane, nodes: np.ndarray, n_centers: int) -> Sheet:
+def started(
+    table: Table, plane: lattice.PrincipalPlane, nodes: np.ndarray, n_centers: int
+) -> Sheet:
     """The plane of the principal axes, and noise that fills the gaps between nodes."""
     p, q = len(table.mean), nodes.shape[1]
     across = float(np.sqrt(np.mean(nodes[:, 0] ** 2))) or 1.0
@@ -502,13 +498,13 @@ class GTM(TopographicReducer):
             return f"{len(self.nodes_)} 'nodes_', which is no grid"
         return super().inconsistency()
 
-    def net(self) -> Net:
+    def net(self) -> lattice.Net:
         """See :meth:`TopographicReducer.net`: the images of the nodes."""
         self._require_fitted()
         q = int(self.n_components)
         side = round(len(self.nodes_) ** (1 / q))
-        edges = Lattice("rectangle", (side,) * q, (False,) * q).edges()
-        return Net(self.inverse_transform(self.nodes_), edges)
+        edges = lattice.Lattice("rectangle", (side,) * q, (False,) * q).edges()
+        return lattice.Net(self.inverse_transform(self.nodes_), edges)
 
     # --- fit ----------------------------------------------------------------------------------
 
