@@ -79,14 +79,28 @@ class SeveralTables(Reducer):
         coordinates : list of arrays (n_d, n_components) or None, default=None
             Known places, one array per table. Rows of NaN are unknown. An entry may be None.
         """
-        self._fit_list(Xs, correspondence, coordinates)
+        self.check_params()
+        tables = self._check_tables(Xs)
+        self._forget()
+        self._remember_tables(Xs, tables)
+        with self._running() as run:
+            wide = tables
+            if not all(validation.is_usual(validation.largest_value(X)) for X in tables):
+                self.needs_float64_, wide = True, [validation.in_float64(X) for X in tables]
+            try:
+                Y = self._fit_tables(wide, correspondence, coordinates, run)
+                self.embedding_ = np.ascontiguousarray(Y, _float_of(tables))
+                self._refuse_infinite(self.embedding_, X=tables[0], run=run)
+            except BaseException:
+                self._forget()  # a model is fitted as a whole or not at all
+                raise
         return self
 
     def fit_transform(
         self, Xs: Any, y: Any = None, *, correspondence: Any = None, coordinates: Any = None
     ) -> list[Any]:  # type: ignore[override]
         """Put the tables into one map; the same as ``fit(Xs, ...)`` and then ``embeddings_``."""
-        self._fit_list(Xs, correspondence, coordinates)
+        self.fit(Xs, correspondence=correspondence, coordinates=coordinates)
         return [self._in_container(Y, X) for Y, X in zip(self.embeddings_, Xs, strict=True)]
 
     def transform(self, X: Any, domain: int = 0) -> Any:  # type: ignore[override]
@@ -108,23 +122,6 @@ class SeveralTables(Reducer):
         """The map of each table."""
         self._require_fitted()
         return np.split(self.embedding_, self.row_starts_[1:-1])
-
-    def _fit_list(self, Xs: Any, correspondence: Any, coordinates: Any) -> None:
-        self.check_params()
-        tables = self._check_tables(Xs)
-        self._forget()
-        self._remember_tables(Xs, tables)
-        with self._running() as run:
-            wide = tables
-            if not all(validation.is_usual(validation.largest_value(X)) for X in tables):
-                self.needs_float64_, wide = True, [validation.in_float64(X) for X in tables]
-            try:
-                Y = self._fit_tables(wide, correspondence, coordinates, run)
-                self.embedding_ = np.ascontiguousarray(Y, _float_of(tables))
-                self._refuse_infinite(self.embedding_, X=tables[0], run=run)
-            except BaseException:
-                self._forget()  # a model is fitted as a whole or not at all
-                raise
 
     # --- checks -------------------------------------------------------------------------------
 

@@ -100,10 +100,12 @@ class Sums(NamedTuple):
     total: np.ndarray
 
 
-class Maximum(NamedTuple):
-    """The model that EM ends with, and the losses of all steps."""
+class Fit(NamedTuple):
+    """The model, the size of a value, their number, and minus log p per value of that size."""
 
     model: Gaussian
+    size: float
+    n_known: int
     losses: np.ndarray
 
 
@@ -173,7 +175,7 @@ def started(table: Table, q: int, run: FitContext) -> Gaussian:
     return Gaussian(table.mean, np.ascontiguousarray(W), noise)
 
 
-def maximized(table: Table, q: int, max_iter: int, tol: float, run: FitContext) -> Maximum:
+def maximized(table: Table, q: int, max_iter: int, tol: float, run: FitContext) -> Fit:
     """EM until two steps lower the loss by less than ``tol``; the loss never rises."""
     model = started(table, q, run)
     sums = e_step(table, model, run.threads)
@@ -194,7 +196,7 @@ def maximized(table: Table, q: int, max_iter: int, tol: float, run: FitContext) 
         stop = run.monitor.iteration(step, model.W, loss, total=max_iter)
         if stop or (step > 1 and losses[-3] - loss < tol):
             break
-    return Maximum(model, np.array(losses))
+    return Fit(model, table.size, table.n_known, np.array(losses))
 
 
 class Extrapolation:
@@ -245,16 +247,7 @@ class Extrapolation:
 ROUNDING = 1e-13  # of a column's variance: less than this is left by rounding
 
 
-class ClosedForm(NamedTuple):
-    """The model, the size of a value, their number, and minus log p per value of that size."""
-
-    model: Gaussian
-    size: float
-    n_known: int
-    loss: float
-
-
-def closed_form(X: Any, q: int, run: FitContext) -> ClosedForm:
+def closed_form(X: Any, q: int, run: FitContext) -> Fit:
     """W = U_q (L_q - s^2 I)^(1/2), and s^2 the mean of the other eigenvalues of the covariance."""
     n, p = X.shape
     require_memory(
@@ -265,7 +258,7 @@ def closed_form(X: Any, q: int, run: FitContext) -> ClosedForm:
     return of_axes(_axes(X, q, run), q)
 
 
-def of_chunks(rows: Rows, q: int, run: FitContext) -> ClosedForm:
+def of_chunks(rows: Rows, q: int, run: FitContext) -> Fit:
     """The same of a table in chunks: one pass, or some ten for more than 3000 columns."""
     if rows.shape[1] <= principal_axes.COVARIANCE_COLUMNS:
         sums = moments_of_chunks(rows, "PPCA", run.threads, run.monitor)
@@ -275,7 +268,7 @@ def of_chunks(rows: Rows, q: int, run: FitContext) -> ClosedForm:
     return of_axes(by_krylov_in_chunks(rows, columns, q, False, run.threads, rng, run.monitor), q)
 
 
-def of_axes(found: principal_axes.PrincipalAxes, q: int) -> ClosedForm:
+def of_axes(found: principal_axes.PrincipalAxes, q: int) -> Fit:
     """The model with these q axes."""
     n, p = found.n_rows, len(found.mean)
     values = found.variances * ((n - 1) / n)  # the likelihood wants divisor n
@@ -290,7 +283,7 @@ def of_axes(found: principal_axes.PrincipalAxes, q: int) -> ClosedForm:
     volume = float(np.sum(np.log(modeled / size**2))) + (p - q) * float(np.log(noise / size**2))
     spread = float(np.sum(values / modeled)) + rest / noise
     loss = 0.5 * (float(np.log(2 * np.pi)) + (volume + spread) / p)
-    return ClosedForm(Gaussian(found.mean, W, noise), size, n * p, loss)
+    return Fit(Gaussian(found.mean, W, noise), size, n * p, np.array([loss]))
 
 
 def _left_out(columns: np.ndarray, values: np.ndarray, axes: np.ndarray) -> float:
@@ -446,24 +439,21 @@ class PPCA(Invertible):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         q = self._check_components(*X.shape)
         if is_sparse(X) or all_finite(X, run.threads):
-            found = closed_form(X, q, run)
-            self._keep(found.model, found.size, found.n_known, np.array([found.loss]))
+            self._keep(closed_form(X, q, run))
             self.n_iter_ = 1
         else:
             self._require_room(X.shape[1], q)
             with limit_blas(1):  # the map must not depend on the number of threads
-                table = Table.of(X)
-                best = maximized(table, q, int(self.max_iter), float(self.tol), run)
-            self._keep(best.model, table.size, table.n_known, best.losses)
-            self.n_iter_ = len(best.losses) - 1
+                found = maximized(Table.of(X), q, int(self.max_iter), float(self.tol), run)
+            self._keep(found)
+            self.n_iter_ = len(found.losses) - 1
         self.embedding_ = self._transform(X, run)
         return self.embedding_.copy()
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         q = self._check_components(*rows.shape)
         rows = rows.map(Whole(getattr(self, "feature_names_in_", None)))
-        found = of_chunks(rows, q, run)
-        self._keep(found.model, found.size, found.n_known, np.array([found.loss]))
+        self._keep(of_chunks(rows, q, run))
         self.embedding_, self.n_iter_ = None, 1
 
     def _require_room(self, p: int, q: int) -> None:
@@ -473,8 +463,9 @@ class PPCA(Invertible):
             alternative="fewer axes",
         )
 
-    def _keep(self, model: Gaussian, size: float, n_known: int, losses: np.ndarray) -> None:
+    def _keep(self, fit: Fit) -> None:
         """The fitted attributes, with W = U diag(w) R turned to its principal axes U."""
+        model, self.size_, self.n_known_, self.loss_history_ = fit
         p, q = model.W.shape
         turned = thin_svd(model.W)
         self.mean_, self.noise_variance_ = model.mean, model.noise
@@ -482,9 +473,7 @@ class PPCA(Invertible):
         self.explained_variance_ = turned.lengths**2 + model.noise
         total = float(self.explained_variance_.sum()) + (p - q) * model.noise
         self.explained_variance_ratio_ = self.explained_variance_ / total
-        self.size_, self.n_known_ = size, n_known
-        self.loss_history_ = losses
-        self.mean_log_likelihood_ = -float(losses[-1])
+        self.mean_log_likelihood_ = -float(fit.losses[-1])
 
     # --- the model ------------------------------------------------------------------------------
 

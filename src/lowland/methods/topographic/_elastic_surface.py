@@ -217,20 +217,14 @@ def project(X: np.ndarray, nodes: np.ndarray, lattice: Lattice, threads: int) ->
     order = np.argsort(simplices.ravel(), kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(simplices.ravel(), minlength=len(nodes))))
     near = nearest_units(X, nodes, threads, min(NEAR, len(nodes)))
-    near = np.maximum(near, 0)  # rows whose distances overflow have none; their places are NaN
+    # rows whose distances overflow have no nearest nodes; their places are NaN
+    near = np.ascontiguousarray(np.maximum(near, 0), np.int64)
     found, squares = np.zeros(n, np.int64), np.empty(n)
     weights = np.full((n, simplices.shape[1]), np.nan)
+    X, nodes = np.ascontiguousarray(X), np.ascontiguousarray(nodes, np.float64)
+    at_node = starts.astype(np.int64), order // simplices.shape[1]
     _native.project_on_surface(
-        np.ascontiguousarray(X),
-        np.ascontiguousarray(near, np.int64),
-        np.ascontiguousarray(nodes, np.float64),
-        simplices,
-        starts.astype(np.int64),
-        order // simplices.shape[1],
-        found,
-        weights,
-        squares,
-        threads,
+        X, near, nodes, simplices, *at_node, found, weights, squares, threads
     )
     places = np.einsum("ij,ijk->ik", weights, _corner_places(lattice, simplices)[found])
     periods = lattice.periods()
