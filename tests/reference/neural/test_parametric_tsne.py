@@ -84,7 +84,7 @@ def test_the_slope_of_the_divergence_is_that_of_its_definition():
     network, rng = Network(sizes, ("tanh", "tanh", "linear")), np.random.default_rng(0)
     weights = first_weights(network, rng)
     run = FitContext(rng, 1, Monitor())
-    free = FreeMap(X, neighbor_graph(X, 18), 6.0, 2, run, "test")
+    free = FreeMap(X, neighbor_graph(X, 18), 6.0, 2, run)
     own = OwnDivergence(network, X.astype(np.float32), free, size, 1)
     loss, slope = own.slope(weights.astype(np.float32))
     P = affinities(X, 6.0)

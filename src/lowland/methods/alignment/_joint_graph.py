@@ -282,14 +282,9 @@ def _equal_nodes(
     graphs: list[scipy.sparse.csr_matrix], nodes: np.ndarray, size: int
 ) -> EqualRows | None:
     """Nodes that edges of length 0 join."""
-    zero = []
-    start = 0
-    for graph in graphs:
-        rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-        at = graph.data == 0
-        zero.append(np.column_stack([rows[at], graph.indices[at]]) + start)
-        start += graph.shape[0]
-    ends = nodes[np.concatenate(zero)]
+    whole = scipy.sparse.block_diag(graphs, format="csr")
+    rows = np.repeat(np.arange(whole.shape[0]), np.diff(whole.indptr))
+    ends = nodes[np.column_stack([rows, whole.indices])[whole.data == 0]]
     if not len(ends):
         return None
     both = np.unique(ends, axis=0)
@@ -299,19 +294,12 @@ def _equal_nodes(
 
 
 def _components(
-    graphs: list[scipy.sparse.csr_matrix],
-    matches: Matches,
-    anchors: np.ndarray,
-    starts: np.ndarray,
+    graphs: list[scipy.sparse.csr_matrix], matches: Matches, anchors: np.ndarray, starts: np.ndarray
 ) -> tuple[int, np.ndarray]:
     n = int(starts[-1])
-    rows = [np.repeat(np.arange(g.shape[0]), np.diff(g.indptr)) for g in graphs]
-    chain = anchors[:-1], anchors[1:]
-    i = np.concatenate(
-        [*(r + s for r, s in zip(rows, starts, strict=False)), matches.rows, chain[0]]
-    )
-    j = np.concatenate(
-        [*(g.indices + s for g, s in zip(graphs, starts, strict=False)), matches.columns, chain[1]]
-    )
+    whole = scipy.sparse.block_diag(graphs, format="csr")
+    rows = np.repeat(np.arange(n), np.diff(whole.indptr))
+    i = np.concatenate([rows, matches.rows, anchors[:-1]])
+    j = np.concatenate([whole.indices, matches.columns, anchors[1:]])
     edges = scipy.sparse.coo_matrix((np.ones(i.size, np.int8), (i, j)), shape=(n, n))
     return connected_components(edges.tocsr())

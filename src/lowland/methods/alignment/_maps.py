@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -207,7 +208,7 @@ class Turn(NamedTuple):
 
 
 def turns_onto_first(
-    maps: list[np.ndarray], matches: Matches, starts: np.ndarray, owner: str
+    maps: Sequence[np.ndarray], matches: Matches, starts: np.ndarray, owner: str
 ) -> list[Turn]:
     """For each map the similarity that brings its matched rows nearest to their partners.
 

@@ -17,7 +17,7 @@ from lowland._engines.neighbors.duplicates import at_common_place
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland.methods.alignment import _joint_graph as joint_graphs
 from lowland.methods.alignment import _maps as maps
-from lowland.methods.alignment._joint_graph import JointGraph, Matches
+from lowland.methods.alignment._joint_graph import Matches
 from lowland.methods.alignment._placing import PlacedTables
 
 HARD_WEIGHT = 10.0  # of merged matches, in the degrees: that of the default mu
@@ -184,12 +184,7 @@ class ManifoldAlignment(PlacedTables):
     # --- one joint graph ----------------------------------------------------------------------
 
     def _fit_laplacian(
-        self,
-        Xs: list[Any],
-        matches: Matches,
-        known: np.ndarray | None,
-        q: int,
-        run: FitContext,
+        self, Xs: list[Any], matches: Matches, known: np.ndarray | None, q: int, run: FitContext
     ) -> np.ndarray:
         name, starts, metric = type(self).__name__, self.row_starts_, self._graph_metric()
         hard, node, anchors = self.mu == "hard", np.arange(starts[-1]), np.empty(0, np.int64)
@@ -205,16 +200,24 @@ class ManifoldAlignment(PlacedTables):
         weight = HARD_WEIGHT if hard else float(self.mu)
         joint = joint_graphs.joint_graph(connected, matches, node, starts, weight)
         own = self._kept_rows(Xs, connected.kept)
-        known = None if known is None else known[connected.kept]
+        rows = np.empty(0, np.int64)
+        if known is not None:
+            known = known[connected.kept]
+            rows = np.flatnonzero(~np.isnan(known[:, 0]))
         if self.level == "feature":
-            return self._fit_features(Xs, own, joint, known, q, run)
+            functions, ridge = maps.linear_functions(own, joint.W, name, run), float(self.ridge)
+            if known is None:
+                self.eigenvalues_, G = functions.axes(q, ridge)
+            else:
+                G = functions.nearest(rows, known[rows], weight / rows.size, ridge)
+            self._keep_projections(functions.projections(G))
+            return self._project_all(Xs, run)
         if known is None:
             modes, degrees = graph_spectrum(joint.W, self._check_axes(joint.W.shape[0]), run)
             Y = modes.vectors * np.sqrt(degrees.sum() / degrees)[:, None]
             self.eigenvalues_ = np.maximum(1 - modes.values, 0.0)
             divisors = nystrom_divisors(self.eigenvalues_)
         else:
-            rows = np.flatnonzero(~np.isnan(known[:, 0]))
             each = None if hard else weight / rows.size
             Y = maps.harmonic_map(joint.W, joint.node[rows], known[rows], each, name, run)
             divisors = np.ones(q)
@@ -222,25 +225,6 @@ class ManifoldAlignment(PlacedTables):
         extensions = np.repeat(np.diag(1 / divisors)[None], self.n_sets_, axis=0)
         self._keep_rows(own, joint.scales, extensions, np.zeros((self.n_sets_, q)))
         return self._with_excluded(Y, Xs, run)
-
-    def _fit_features(
-        self,
-        Xs: list[Any],
-        own: list[Any],
-        joint: JointGraph,
-        known: np.ndarray | None,
-        q: int,
-        run: FitContext,
-    ) -> np.ndarray:
-        functions = maps.linear_functions(own, joint.W, type(self).__name__, run)
-        ridge = float(self.ridge)
-        if known is None:
-            self.eigenvalues_, G = functions.axes(q, ridge)
-        else:
-            rows = np.flatnonzero(~np.isnan(known[:, 0]))
-            G = functions.nearest(rows, known[rows], float(self.mu) / rows.size, ridge)
-        self._keep_projections(functions.projections(G))
-        return self._project_all(Xs, run)
 
     def _project_all(self, Xs: list[Any], run: FitContext) -> np.ndarray:
         return np.concatenate([self._place(X, d, run) for d, X in enumerate(Xs)])
@@ -259,15 +243,13 @@ class ManifoldAlignment(PlacedTables):
             own = [(np.zeros(q), np.eye(q), X.astype(np.float64)) for X in Xs]
         else:
             own = [maps.principal_map(X, q, run) for X in Xs]
-        turns = maps.turns_onto_first([Y for _, _, Y in own], matches, starts, name)
-        V = [
-            turn.scale * np.einsum("pq,qr->pr", axes, turn.R)
-            for (_, axes, _), turn in zip(own, turns, strict=True)
-        ]
+        means, axes, scores = zip(*own, strict=True)
+        turns = maps.turns_onto_first(scores, matches, starts, name)
+        pairs = zip(axes, turns, strict=True)
+        V = [turn.scale * np.einsum("pq,qr->pr", own_axes, turn.R) for own_axes, turn in pairs]
         shifts = np.array([turn.shift for turn in turns])
         self.disparities_ = np.array([turn.disparity for turn in turns])
-        means = np.concatenate([mean for mean, _, _ in own])
-        self._keep_projections(maps.Projections(means, np.concatenate(V), shifts))
+        self._keep_projections(maps.Projections(np.concatenate(means), np.concatenate(V), shifts))
         return self._project_all(Xs, run)
 
     def _turn_eigenmaps(
@@ -283,12 +265,9 @@ class ManifoldAlignment(PlacedTables):
         own_starts = np.cumsum([0, *(each.kept.size for each in own)])
         turns = maps.turns_onto_first([each.Y for each in own], among, own_starts, name)
         self.disparities_ = np.array([turn.disparity for turn in turns])
-        extensions = np.array(
-            [
-                np.einsum("ai,a,aj->ij", turn.R, 1 / nystrom_divisors(each.eigenvalues), turn.R)
-                for each, turn in zip(own, turns, strict=True)
-            ]
-        )
+        divisors = (nystrom_divisors(each.eigenvalues) for each in own)
+        pairs = zip(turns, divisors, strict=True)
+        extensions = np.array([np.einsum("ai,a,aj->ij", t.R, 1 / d, t.R) for t, d in pairs])
         scales = np.concatenate([each.scales for each in own])
         centers = np.array([turn.shift for turn in turns])
         self._keep_rows(self._kept_rows(Xs, kept), scales, extensions, centers)
@@ -308,10 +287,7 @@ class ManifoldAlignment(PlacedTables):
         elif not turned and self.level == "given":
             refused = "level='given' takes finished maps; use method='procrustes'"
         elif hard and not turned and self.level == "feature":
-            refused = (
-                "mu='hard' gives matched rows one place, which projections cannot; give mu as a "
-                "number, or level='instance'"
-            )
+            refused = "mu='hard' needs level='instance'; projections cannot give rows one place"
         elif hard and not turned and correspondence is None and coordinates is None:
             refused = "mu='hard' needs correspondence; give mu as a number without it"
         if refused is not None:

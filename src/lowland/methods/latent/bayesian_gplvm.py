@@ -296,17 +296,10 @@ class Problem(NamedTuple):
     def bounds(self, first: Places) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest values of all unknowns."""
         free, points = np.full(first.U.shape, np.inf), np.full(first.Z.shape, np.inf)
-        least, most = (
-            Places(sign * free, np.full(free.shape, logs), theta, noise, sign * points).packed()
-            for sign, logs, theta, noise in zip(
-                (-1, 1),
-                np.log(VARIANCES),
-                (self.covariance.vector(*LEAST), self.covariance.vector(*MOST)),
-                np.log(NOISES),
-                strict=True,
-            )
-        )
-        return least, most
+        low, high = (np.full(free.shape, np.log(end)) for end in VARIANCES)
+        noises, vector = np.log(NOISES), self.covariance.vector
+        least = Places(-free, low, vector(*LEAST), noises[0], -points)
+        return least.packed(), Places(free, high, vector(*MOST), noises[1], points).packed()
 
     def start(self, X: np.ndarray, lengths: np.ndarray, noise: float, run: FitContext) -> Places:
         """Means X of unit variance, a process with these lengths and s^2, and random places."""

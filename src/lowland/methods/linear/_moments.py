@@ -190,11 +190,9 @@ class MomentsReducer(LinearMap):
         return self
 
     def _check_batch(self, X: Any) -> Any:
+        sparse, finite = self.accepts_sparse, not self.fit_checks_finite
         batch = validation.check_matrix(
-            X,
-            owner=type(self).__name__,
-            accept_sparse=self.accepts_sparse,
-            finite=not self.fit_checks_finite,
+            X, owner=type(self).__name__, accept_sparse=sparse, finite=finite
         )
         self._check_columns_of(X, batch)
         return batch

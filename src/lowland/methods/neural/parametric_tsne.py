@@ -65,19 +65,15 @@ class FreeMap:
     """
 
     def __init__(
-        self,
-        rows: np.ndarray,
-        graph: NeighborGraph,
-        perplexity: float | Sequence[float],
-        d: int,
-        run: FitContext,
-        owner: str,
+        self, rows: np.ndarray, graph: NeighborGraph, perplexity: Any, d: int, run: FitContext
     ) -> None:
         self._equal = equal_in_graph(graph)
         Y = principal_layout(rows, d, run).astype(np.float32)
         self.Y = np.ascontiguousarray(at_common_place(Y, self._equal))
         P = affinity.joint_affinities(graph, perplexity, threads=run.threads, dtype=np.float32)
-        repulsion = choose_repulsion("auto", P.n, d, 1.0, ANGLE, run.threads, owner=owner)
+        repulsion = choose_repulsion(
+            "auto", P.n, d, 1.0, ANGLE, run.threads, owner="ParametricTSNE"
+        )
         self._divergence = Divergence(P, 1.0, repulsion, entropy_of(P.weights), run.threads)
         self._rows = np.arange(P.n)  # the row of each point of the divergence
 
@@ -391,7 +387,7 @@ class ParametricTSNE(NetworkReducer):
             run.shared.graph = graph
         epochs = _epochs(len(rows)) if isinstance(self.n_epochs, str) else int(self.n_epochs)
         steps = OneCount(run.monitor, int(self.max_iter) + epochs + REFINING)
-        free = FreeMap(rows, graph, self.perplexity, d, run, type(self).__name__)
+        free = FreeMap(rows, graph, self.perplexity, d, run)
         free.descend(int(self.max_iter), steps.as_monitor())
         inputs = self._standardized(rows).astype(np.float32)
         noise = neighbor_noise(inputs, graph, float(self.noise))

@@ -265,14 +265,6 @@ class Sheet(NamedTuple):
             return Mixture(mean, Phi @ self.weights, float(np.square(np.float64(self.noise))))
 
 
-class Fit(NamedTuple):
-    """The best sheet, the loss at the start and after each step, and the likelihood per value."""
-
-    sheet: Sheet
-    losses: list[float]
-    mean_log_likelihood: float
-
-
 def started(
     table: Table, plane: lattice.PrincipalPlane, nodes: np.ndarray, n_centers: int
 ) -> Sheet:
@@ -285,50 +277,6 @@ def started(
     side = round(len(nodes) ** (1 / q))
     half, rest = 0.5 * spacing(side) * float(slopes.min()), float(plane.deviations[q])
     return Sheet(weights, max(rest, half, float(np.sqrt(table.least_noise))))
-
-
-def maximized(
-    source: Source,
-    sheet: Sheet,
-    basis: Basis,
-    nodes: np.ndarray,
-    alpha: float,
-    max_iter: int,
-    tol: float,
-    report: Callable[[int, Sheet, float], bool],
-) -> Fit:
-    """EM: posteriors of the nodes, then weights and noise, until the loss stays.
-
-    ``report(step, sheet, loss)`` is True to stop.
-    """
-    table, Phi = source.table, basis(nodes)
-    penalties = basis.penalties(alpha / table.size**2)
-    scale = np.log(table.size)
-
-    def evaluated(sheet: Sheet) -> tuple[Sums, float]:
-        mixture = sheet.mixture(table.mean, Phi)
-        sums = e_step(table, mixture, source.sums(mixture))
-        # what the prior of the weights takes from the likelihood
-        penalty = 0.5 * float(np.sum(penalties[:, None] * sheet.weights**2))
-        return sums, penalty / table.n_known - per_value(sums)
-
-    def per_value(sums: Sums) -> float:
-        return sums.log_likelihood / table.n_known + scale
-
-    sums, loss = evaluated(sheet)
-    losses = [loss]
-    for step in range(1, max_iter + 1):
-        before = sheet, sums
-        weights, noise = m_step(table, Phi, sums, penalties, sheet.noise**2)
-        sheet = Sheet(weights, float(np.sqrt(noise)))
-        sums, loss = evaluated(sheet)
-        if not loss <= losses[-1]:  # by rounding only
-            sheet, sums = before
-            break
-        losses.append(loss)
-        if report(step, sheet, loss) or losses[-2] - loss < tol:
-            break
-    return Fit(sheet, losses, per_value(sums))
 
 
 class GTM(TopographicReducer):
@@ -538,18 +486,36 @@ class GTM(TopographicReducer):
         self.mean_, self.size_, self.n_known_ = table.mean, table.size, table.n_known
         self.nodes_, self.basis_centers_ = grid(side, q), grid(m, q)
         self.basis_width_ = float(self.width) * spacing(m)
-        most = int(self.max_iter)
+        Phi = self._basis()(self.nodes_)
+        penalties = self._basis().penalties(float(self.alpha) / table.size**2)
 
-        def report(step: int, sheet: Sheet, loss: float) -> bool:
-            self.weights_, self.noise_ = sheet
-            return run.monitor.iteration(step, places, loss, total=most)
+        def evaluated(sheet: Sheet) -> tuple[Sums, float, float]:
+            """Posteriors, the loss, and the log-likelihood per value."""
+            mixture = sheet.mixture(table.mean, Phi)
+            sums = e_step(table, mixture, source.sums(mixture))
+            likelihood = sums.log_likelihood / table.n_known + np.log(table.size)
+            # what the prior of the weights takes from the likelihood
+            penalty = 0.5 * float(np.sum(penalties[:, None] * sheet.weights**2))
+            return sums, penalty / table.n_known - likelihood, likelihood
 
-        start = started(table, source.plane(q + 1, run), self.nodes_, len(self.basis_centers_))
-        basis, prior = self._basis(), float(self.alpha)
-        found = maximized(source, start, basis, self.nodes_, prior, most, self.tol, report)
-        self.weights_, self.noise_ = found.sheet
-        self.loss_history_, self.n_iter_ = np.array(found.losses), len(found.losses) - 1
-        self.mean_log_likelihood_ = found.mean_log_likelihood
+        sheet = started(table, source.plane(q + 1, run), self.nodes_, len(self.basis_centers_))
+        sums, loss, likelihood = evaluated(sheet)
+        losses = [loss]
+        for step in range(1, int(self.max_iter) + 1):
+            W, noise = m_step(table, Phi, sums, penalties, sheet.noise**2)
+            tried = Sheet(W, float(np.sqrt(noise)))
+            new_sums, loss, new_likelihood = evaluated(tried)
+            if not loss <= losses[-1]:  # by rounding only
+                break
+            sheet, sums, likelihood = tried, new_sums, new_likelihood
+            losses.append(loss)
+            self.weights_, self.noise_ = sheet  # for the map that a callback gets
+            stop = run.monitor.iteration(step, places, loss, total=int(self.max_iter))
+            if stop or losses[-2] - loss < self.tol:
+                break
+        self.weights_, self.noise_ = sheet
+        self.loss_history_, self.n_iter_ = np.array(losses), len(losses) - 1
+        self.mean_log_likelihood_ = likelihood
 
     def _sides(self, n: int) -> tuple[int, int]:
         """Nodes and basis functions per axis."""
