@@ -86,11 +86,10 @@ class Reducer(Estimator):
         return self.sides_ if self.wraps else None  # type: ignore[attr-defined]
 
     def _place_rows(self, X: Any, run: FitContext) -> np.ndarray:
-        return self._placed(X, run, inverse=False)
+        return self._placed(X, run, self._transform)
 
-    def _placed(self, X: Any, run: FitContext, *, inverse: bool) -> np.ndarray:
-        """Rows in the map, or back; refuses rows whose result the data type cannot hold."""
-        place = getattr(self, "_inverse_transform" if inverse else "_transform")
+    def _placed(self, X: Any, run: FitContext, place: Callable[..., np.ndarray]) -> np.ndarray:
+        """``place(X, run)``; refuses rows whose result the data type cannot hold."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 result = self._in_fitting_type(place, X, run)
@@ -145,7 +144,7 @@ class Invertible(Reducer):
         """Rows of the original space for points X of the map."""
         Y = self._check_points(X)
         with self._running() as run:
-            return self._placed(Y, run, inverse=True)
+            return self._placed(Y, run, self._inverse_transform)
 
     def _check_points(self, X: Any) -> np.ndarray:
         """Points of the map of a fitted model."""

@@ -90,7 +90,9 @@ class SeveralTables(Reducer):
             try:
                 Y = self._fit_tables(wide, correspondence, coordinates, run)
                 self.embedding_ = np.ascontiguousarray(Y, _float_of(tables))
-                self._refuse_infinite(self.embedding_, X=tables[0], run=run)
+                if not validation.all_finite(self.embedding_, run.threads):
+                    dtype = self.embedding_.dtype
+                    raise validation.beyond(type(self).__name__, tables[0], "the map", dtype)
             except BaseException:
                 self._forget()  # a model is fitted as a whole or not at all
                 raise
@@ -108,14 +110,12 @@ class SeveralTables(Reducer):
         self._require_fitted()
         d = self._check_domain(domain)
         rows = self._check_rows_of(X, d)
-        with self._running() as run, np.errstate(over="ignore", invalid="ignore"):
 
-            def place(X: Any, run: FitContext) -> np.ndarray:
-                return self._place(X, d, run).astype(_float_of([X]), copy=False)
+        def place(X: Any, run: FitContext) -> np.ndarray:
+            return self._place(X, d, run).astype(_float_of([X]), copy=False)
 
-            Z = self._in_fitting_type(place, rows, run)
-            self._refuse_infinite(Z, X=rows, run=run)
-        return self._in_container(Z, X)
+        with self._running() as run:
+            return self._in_container(self._placed(rows, run, place), X)
 
     @property
     def embeddings_(self) -> list[np.ndarray]:
@@ -166,10 +166,6 @@ class SeveralTables(Reducer):
         known = None if names is None or not any(names[columns]) else names[columns]
         owner = f"{type(self).__name__} (domain={d})"
         return self._check_rows(X, owner, known, columns.stop - columns.start)
-
-    def _refuse_infinite(self, values: np.ndarray, X: Any, run: FitContext) -> None:
-        if not validation.all_finite(values, run.threads):
-            raise validation.beyond(type(self).__name__, X, "the result", _float_of([X]))
 
 
 def _float_of(tables: list[Any]) -> Any:
@@ -336,13 +332,10 @@ class PlacedTables(SeveralTables):
         stored = self._stored()
         rows = slice(*stored.row_starts[d : d + 2])
         places = self.embedding_[self._kept()[rows]].astype(np.float64)
+        k = min(int(self.n_neighbors), len(places))  # type: ignore[attr-defined]
+        metric = self._graph_metric()
         links = neighbor_query(
-            stored.table(d),
-            X,
-            min(int(self.n_neighbors), len(places)),  # type: ignore[attr-defined]
-            metric=self._graph_metric(),
-            threads=run.threads,
-            monitor=run.monitor,
+            stored.table(d), X, k, metric=metric, threads=run.threads, monitor=run.monitor
         )
         own = half_length(links.distances.max(axis=1, keepdims=True))
         w = local_weights(links.distances, own, self.scales_[rows][links.indices])  # type: ignore[index]

@@ -333,14 +333,9 @@ class GaussianProcessReducer(Invertible):
         """Of standardized rows."""
         with np.errstate(over="ignore"):  # numbers of a hostile model file
             noise = float(np.square(np.float64(self.noise_) / self.scale_))
-        return Posterior(
-            self._covariance(),
-            self.log_parameters_,
-            np.ascontiguousarray(self._inputs(), dtype=np.float64),
-            self.weights_,
-            self.precision_,
-            noise,
-        )
+        inputs = np.ascontiguousarray(self._inputs(), dtype=np.float64)
+        process = self._covariance(), self.log_parameters_, inputs
+        return Posterior(*process, self.weights_, self.precision_, noise)
 
     def _keep(self, posterior: Posterior, relevance: np.ndarray) -> None:
         """Set the attributes of the process from its posterior."""

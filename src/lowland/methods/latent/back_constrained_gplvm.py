@@ -245,12 +245,9 @@ class Problem(NamedTuple):
         factors = covariance.factors(covariance.stretched(found.theta, 1 / spread))
         order = np.argsort(-factors, kind="stable")
         scale = (spread / factors)[order]
-        return Parameters(
-            self.constraint.scaled(found.g, order, scale),
-            covariance.stretched(covariance.permuted(found.theta, order), 1 / scale),
-            found.log_noise,
-            found.Z[:, order] / scale,
-        )
+        g, Z = self.constraint.scaled(found.g, order, scale), found.Z[:, order] / scale
+        theta = covariance.stretched(covariance.permuted(found.theta, order), 1 / scale)
+        return Parameters(g, theta, found.log_noise, Z)
 
 
 class BackConstrainedGPLVM(GaussianProcessReducer):

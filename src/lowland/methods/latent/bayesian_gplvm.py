@@ -21,13 +21,7 @@ from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.network.row_space import row_space_cost
-from lowland.methods.latent._base import (
-    GaussianProcessReducer,
-    Process,
-    loss_per_value,
-    placed_rows,
-    principal_start,
-)
+from lowland.methods.latent import _base as processes
 
 LEARNED_ROWS, LEARNED_VALUES = 2000, 2_000_000  # inference="auto" trains on so many at most
 FEWEST_LEARNED = 500
@@ -291,7 +285,7 @@ class Problem(NamedTuple):
 
     def loss(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         """-F per value of the table, and its slope."""
-        return loss_per_value(self, vector)
+        return processes.loss_per_value(self, vector)
 
     def bounds(self, first: Places) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest values of all unknowns."""
@@ -329,7 +323,7 @@ class Problem(NamedTuple):
         return sparse.posterior_from(*process, at.Z, sums, at.log_noise)
 
 
-class BayesianGPLVM(GaussianProcessReducer):
+class BayesianGPLVM(processes.GaussianProcessReducer):
     """max E_q log p(Y | X) - KL(q | N(0, I)), q(x_i) = N(u_i, S_i): it finds the dimension.
 
     The columns are Gaussian processes of the map, as in GPLVM, but each place is a distribution,
@@ -449,7 +443,7 @@ class BayesianGPLVM(GaussianProcessReducer):
         X = as_dense(X, type(self).__name__)
         _, space, Y = self._learned(X, learned, run)
         problem = Problem(self._covariance(), Y, p, m)
-        scores, noise = principal_start(Y, q, run)
+        scores, noise = processes.principal_start(Y, q, run)
         first = problem.start(*_of_unit_variance(scores), noise, run)
         found = self._trained(problem, first, lambda now: now.U.astype(X.dtype), run)
         factors = problem.covariance.factors(found.theta)
@@ -467,9 +461,9 @@ class BayesianGPLVM(GaussianProcessReducer):
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X = as_dense(X, type(self).__name__)
-        process = Process(self._posterior(), self.prior_deviations_)
+        process = processes.Process(self._posterior(), self.prior_deviations_)
         Y = self._standardized(X)
-        return placed_rows(process, self.means_, Y, run.threads).X.astype(X.dtype)
+        return processes.placed_rows(process, self.means_, Y, run.threads).X.astype(X.dtype)
 
 
 def _of_unit_variance(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

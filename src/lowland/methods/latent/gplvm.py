@@ -28,13 +28,7 @@ from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland._engines.network.quasi_newton import minimize
 from lowland._engines.stress.initial_map import given_numbers, landmark_map
-from lowland.methods.latent._base import (
-    MOST_INDUCING,
-    GaussianProcessReducer,
-    Placed,
-    Process,
-    placed_rows,
-)
+from lowland.methods.latent import _base as processes
 
 INDUCING = 150  # as likely as exact inference at 2 000 rows, in half the time
 EXACT_ROWS = 2000  # inference="auto" is exact up to so many
@@ -229,7 +223,7 @@ class Training(NamedTuple):
         return least, most
 
 
-class GPLVM(GaussianProcessReducer):
+class GPLVM(processes.GaussianProcessReducer):
     """max over X of log p(Y | X) + log p(X), p(Y | X) = prod_j N(y_j; 0, k(X, X) + noise I).
 
     Each column y_j of the table is a draw of one Gaussian process of the unknown places X of the
@@ -320,7 +314,7 @@ class GPLVM(GaussianProcessReducer):
     ((1, 4), (1,))
     """
 
-    n_inducing: int = param(Integer(1, MOST_INDUCING), default=INDUCING)
+    n_inducing: int = param(Integer(1, processes.MOST_INDUCING), default=INDUCING)
     init: Any = param(OneOf("ppca", "isomap") | Array(), default="ppca")
 
     fitted_rows_: np.ndarray = fitted("n_samples", "n_features")
@@ -334,7 +328,7 @@ class GPLVM(GaussianProcessReducer):
     )
     reference = "Lawrence (2005)"
     aliases = ("gaussian_process_latent_variable_model",)
-    reading = GaussianProcessReducer.reading._replace(
+    reading = processes.GaussianProcessReducer.reading._replace(
         axes="The axes are the unknown coordinates of a smooth function that makes the rows; they "
         "began as the principal axes."
     )
@@ -358,7 +352,9 @@ class GPLVM(GaussianProcessReducer):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n, p = X.shape
         q = self._check_components(n, p)
-        inference = self._inference(n)
+        inference = self.inference
+        if inference == "auto":
+            inference = "exact" if n <= EXACT_ROWS else "stochastic"
         self._require_room(n, p, inference)
         X = as_dense(X, type(self).__name__)
         self._learn_scale(X)
@@ -374,11 +370,6 @@ class GPLVM(GaussianProcessReducer):
         self.loss_history_, self.n_iter_ = found.losses, len(found.losses) - 1
         self._keep(posterior, self.prior_deviations_**2)
         return self.embedding_.copy()
-
-    def _inference(self, n: int) -> str:
-        if self.inference != "auto":
-            return self.inference
-        return "exact" if n <= EXACT_ROWS else "stochastic"
 
     def _require_room(self, n: int, p: int, inference: str) -> None:
         m = min(n, int(self.n_inducing))
@@ -420,10 +411,10 @@ class GPLVM(GaussianProcessReducer):
         Z[~known] = self._placed_rows(X[~known], run).X
         return Z
 
-    def _placed_rows(self, X: np.ndarray, run: FitContext) -> Placed:
-        process = Process(self._posterior(), self.prior_deviations_)
+    def _placed_rows(self, X: np.ndarray, run: FitContext) -> processes.Placed:
+        process = processes.Process(self._posterior(), self.prior_deviations_)
         anchors = self.embedding_.astype(np.float64)
-        return placed_rows(process, anchors, self._standardized(X), run.threads)
+        return processes.placed_rows(process, anchors, self._standardized(X), run.threads)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """log p(row | place) of each row at its place in the map, without the prior."""

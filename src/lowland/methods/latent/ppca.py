@@ -515,8 +515,8 @@ class PPCA(Invertible):
         rows = as_dense(self._check_new_rows(X), type(self).__name__)
         gaps = np.isnan(rows)
         with self._running() as run:
-            Y = self._placed(rows, run, inverse=False)
-            filled = np.where(gaps, self._placed(Y, run, inverse=True), rows)
+            Y = self._placed(rows, run, self._transform)
+            filled = np.where(gaps, self._placed(Y, run, self._inverse_transform), rows)
             return (filled, self._deviations(rows, gaps, run)) if return_std else filled
 
     def _deviations(self, X: np.ndarray, gaps: np.ndarray, run: FitContext) -> np.ndarray:

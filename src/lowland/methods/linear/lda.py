@@ -240,17 +240,14 @@ class LDA(Classifier, MomentsReducer):
         two = len(B) == 2
         self.coef_, constants = (np.diff(B, axis=0), np.diff(constants)) if two else (B, constants)
         self.intercept_ = constants - self.coef_ @ self.mean_
-        self.threshold_ = self._threshold(float(constants[0])) if two else None
-
-    def _threshold(self, constant: float) -> float | None:
-        """For two classes: turn the axis to the second; the coordinate where the log-odds are 0."""
-        z0, z1 = (self.means_ - self.mean_) @ self.components_[0]
-        if z1 < z0:
-            self.components_ = -self.components_
-        if z1 == z0:
-            return None
-        slope = self.coef_[0] @ (self.means_[1] - self.means_[0]) / abs(z1 - z0)
-        return float(-constant / slope)
+        self.threshold_ = None
+        if two:  # turn the axis to the second class; the coordinate where the log-odds are 0
+            z0, z1 = (self.means_ - self.mean_) @ self.components_[0]
+            if z1 < z0:
+                self.components_ = -self.components_
+            if z1 != z0:
+                slope = self.coef_[0] @ (self.means_[1] - self.means_[0]) / abs(z1 - z0)
+                self.threshold_ = float(-constants[0] / slope)
 
     def _decide(self, X: Any, run: FitContext) -> np.ndarray:
         at_mean = self.intercept_ + np.einsum("cp,p->c", self.coef_, self.mean_)

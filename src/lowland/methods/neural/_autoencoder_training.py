@@ -151,14 +151,7 @@ def descend(
     seen = rows if plan.corrupt is None else plan.corrupt(rows, np.arange(len(rows)), run.rng)
     objective = Objective(network, seen, rows, plan, run.threads)
     watch = _Watch(objective, weights, held_out, run, show)
-    minimize(
-        objective,
-        weights,
-        max_iter=plan.n_epochs,
-        tol=TOL,
-        monitor=cast(Monitor, watch),
-        show=lambda x: x,
-    )
+    minimize(objective, weights, max_iter=plan.n_epochs, tol=TOL, monitor=cast(Monitor, watch))
     return Trained(watch.best, np.array(watch.losses), np.array(watch.held), watch.best_step)
 
 

@@ -203,7 +203,9 @@ class Autoencoder(NetworkReducer, Invertible):
         q = self._check_components(*X.shape)
         X = as_dense(X, type(self).__name__)
         n, p = X.shape
-        hidden = self._hidden(n, p)
+        hidden = self._given_hidden() or []
+        if isinstance(self.hidden, str) and self.activation != "linear":
+            hidden = training.hidden_units(n, p, q)
         network = training.network_of(p, hidden, q, self.activation, bool(self.tied))
         small = self.solver == "lbfgs" or (self.solver == "auto" and training.is_small(n, network))
         self._require_room(n, network, small)
@@ -224,14 +226,10 @@ class Autoencoder(NetworkReducer, Invertible):
         self.n_iter_, self.best_iter_ = len(trained.losses) - 1, int(trained.best_epoch)
         self.embedding_ = self._transform(X, run)
         self.reconstruction_errors_ = self._errors(X, run)
-        self.explained_share_ = self._share_kept(rows)
+        size = float(np.mean(np.square(rows, dtype=np.float64)))
+        lost = float(np.mean(self.reconstruction_errors_))
+        self.explained_share_ = 1 - lost / size if size > 0 else 1.0
         return self.embedding_.copy()
-
-    def _hidden(self, n: int, p: int) -> list[int]:
-        given = self._given_hidden()
-        if given is not None or self.activation == "linear":
-            return given or []
-        return training.hidden_units(n, p, int(self.n_components))
 
     def _require_room(self, n: int, network: Network, small: bool) -> None:
         p, w = network.sizes[0], network.n_weights
@@ -323,11 +321,6 @@ class Autoencoder(NetworkReducer, Invertible):
             off = apply(decoder, self.decoder_weights_, code, run.threads) - Z
             errors[rows] = np.mean(off**2, axis=1)
         return errors
-
-    def _share_kept(self, rows: np.ndarray) -> float:
-        size = float(np.mean(np.square(rows, dtype=np.float64)))
-        lost = float(np.mean(self.reconstruction_errors_))
-        return 1 - lost / size if size > 0 else 1.0
 
     def reconstruction_error(self, X: Any) -> np.ndarray:
         """Mean squared error of the standardized values of each row: large for outliers."""

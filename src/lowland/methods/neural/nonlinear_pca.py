@@ -223,8 +223,8 @@ class NonlinearPCA(NetworkReducer, Invertible):
         """X with ``inverse_transform(transform(X))`` in place of NaN; known values are kept."""
         rows = as_dense(self._check_new_rows(X), type(self).__name__)
         with self._running() as run:
-            Y = self._placed(rows, run, inverse=False)
-            images = self._placed(Y, run, inverse=True)
+            Y = self._placed(rows, run, self._transform)
+            images = self._placed(Y, run, self._inverse_transform)
         return np.where(np.isnan(rows), images, rows)
 
     # --- fit ------------------------------------------------------------------------------------

@@ -71,9 +71,8 @@ class FreeMap:
         Y = principal_layout(rows, d, run).astype(np.float32)
         self.Y = np.ascontiguousarray(at_common_place(Y, self._equal))
         P = affinity.joint_affinities(graph, perplexity, threads=run.threads, dtype=np.float32)
-        repulsion = choose_repulsion(
-            "auto", P.n, d, 1.0, ANGLE, run.threads, owner="ParametricTSNE"
-        )
+        method = "auto", P.n, d, 1.0, ANGLE, run.threads
+        repulsion = choose_repulsion(*method, owner="ParametricTSNE")
         self._divergence = Divergence(P, 1.0, repulsion, entropy_of(P.weights), run.threads)
         self._rows = np.arange(P.n)  # the row of each point of the divergence
 

@@ -146,13 +146,6 @@ SEAM = 1e-12  # of a closed axis: rounding does not part places that lie on its 
 NEAR = 4  # rows are projected on the simplices at so many nearest nodes
 
 
-class Projected(NamedTuple):
-    """Places (n, q) in steps of the grid from its center, and squared distances (n,)."""
-
-    places: np.ndarray
-    squares: np.ndarray
-
-
 def extended(lattice: Lattice, layers: int) -> Lattice:
     """The lattice with so many more nodes at both ends of its open axes.
 
@@ -211,8 +204,13 @@ def _corner_places(lattice: Lattice, simplices: np.ndarray) -> np.ndarray:
     return corners[:, :1] + steps
 
 
-def project(X: np.ndarray, nodes: np.ndarray, lattice: Lattice, threads: int) -> Projected:
-    """The nearest points of the simplices at the nearest nodes of each row."""
+def project(
+    X: np.ndarray, nodes: np.ndarray, lattice: Lattice, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest points of the simplices at the nearest nodes of each row.
+
+    Places (n, q) in steps of the grid from its center, and squared distances (n,).
+    """
     n, simplices = len(X), np.ascontiguousarray(lattice.simplices())
     order = np.argsort(simplices.ravel(), kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(simplices.ravel(), minlength=len(nodes))))
@@ -231,7 +229,7 @@ def project(X: np.ndarray, nodes: np.ndarray, lattice: Lattice, threads: int) ->
     for axis in np.flatnonzero(periods):
         along = places[:, axis] % periods[axis]
         places[:, axis] = np.where(along < periods[axis] * (1 - SEAM), along, 0.0)
-    return Projected(places - _center(lattice), squares)
+    return places - _center(lattice), squares
 
 
 def places_at(lattice: Lattice) -> np.ndarray:

@@ -49,11 +49,6 @@ class UnitCounts(NamedTuple):
     in_order: int
     nearest: np.ndarray | None
 
-    @property
-    def topographic_error(self) -> float:
-        """Share of the rows whose two nearest units are no neighbors."""
-        return float(1 - self.in_order / self.hits.sum())
-
 
 def smooth_places(
     X: Any, codebook: np.ndarray, lattice: grids.Lattice, nearest: np.ndarray, threads: int
@@ -332,12 +327,14 @@ AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side
 DECLINE = 0.7  # share of the epochs in which the radius falls; then it stays
 ONLINE_ROWS = 2**12  # rows that are gathered at a time
 TOUCHING = 1 + 1e-9  # distances on a grid are rounded
+# Radii in units of the standard deviation along an axis: automatic ones are equally wide.
+RADII = {"gaussian": 1.0, "bubble": 2.0, "epanechnikov": float(np.sqrt(6))}
 
 
 def radii(radius: Any, kind: str, lattice: grids.Lattice) -> tuple[float, float]:
     """The first and the last radius that the parameter means for this grid."""
     if isinstance(radius, str):
-        unit = NEIGHBORHOODS[kind][1]
+        unit = RADII[kind]
         return unit * max(max(lattice.sides) / 2, AUTO_END), unit * AUTO_END
     if np.ndim(radius) == 0:
         return float(radius), float(radius)
@@ -349,34 +346,17 @@ def radii(radius: Any, kind: str, lattice: grids.Lattice) -> tuple[float, float]
     return float(radius[0]), float(radius[1])
 
 
-def _gaussian(D2: np.ndarray, square: float) -> np.ndarray:
-    return np.exp(-D2 / (2 * square))
-
-
-def _bubble(D2: np.ndarray, square: float) -> np.ndarray:
-    return (square * TOUCHING >= D2).astype(np.float64)
-
-
-def _epanechnikov(D2: np.ndarray, square: float) -> np.ndarray:
-    return np.maximum(0.0, 1 - D2 / square)
-
-
-# Each as a function of squared distances and the squared radius, and its radius in units of the
-# standard deviation along an axis: an automatic radius is as wide for all of them.
-NEIGHBORHOODS: dict[str, tuple[Callable[[np.ndarray, float], np.ndarray], float]] = {
-    "gaussian": (_gaussian, 1.0),
-    "bubble": (_bubble, 2.0),
-    "epanechnikov": (_epanechnikov, float(np.sqrt(6))),
-}
-
-
 def neighborhood(kind: str, D2: np.ndarray, radius: float) -> np.ndarray:
     """h of squared distances on the grid; a radius of 0 leaves each unit alone."""
     with np.errstate(under="ignore", over="ignore"):
         square = np.float64(radius) ** 2
         if square < np.finfo(np.float64).tiny:
             return (D2 == 0).astype(np.float64)
-        return NEIGHBORHOODS[kind][0](D2, square)
+        if kind == "gaussian":
+            return np.exp(-D2 / (2 * square))
+        if kind == "bubble":
+            return (square * TOUCHING >= D2).astype(np.float64)
+        return np.maximum(0.0, 1 - D2 / square)
 
 
 class Task(NamedTuple):

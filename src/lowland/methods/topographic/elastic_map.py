@@ -272,8 +272,9 @@ class ElasticMap(TopographicReducer):
         if len(self.surface_) == 1:
             gaps = X - self.surface_
             return np.zeros((len(X), len(self.shape_)), X.dtype), np.sum(gaps**2, axis=1)
-        found = surfaces.project(X, self.surface_, self._lattice(wide=True), run.threads)
-        return (self._padded(found.places) * self.step_lengths_).astype(X.dtype), found.squares
+        lattice = self._lattice(wide=True)
+        places, squares = surfaces.project(X, self.surface_, lattice, run.threads)
+        return (self._padded(places) * self.step_lengths_).astype(X.dtype), squares
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X = np.ascontiguousarray(as_dense(X, type(self).__name__))

@@ -247,8 +247,10 @@ class PrincipalCurve(TopographicReducer):
                 "PrincipalCurve: the rows lie on a line, around which no closed curve leads; "
                 "fit an open one, closed=False."
             )
-        if not variances[0] > 0:
-            return _point(Z)
+        if not variances[0] > 0:  # equal rows: the curve is a point
+            curve = curves.Curve(np.zeros((2, Z.shape[1])), np.zeros(2))
+            places = curves.Projection(np.zeros(len(Z), np.int64), *np.zeros((2, len(Z))))
+            return curves.Traced(curve, 0.0, places, 1.0, 0.0, [0.0])
         shape = (bool(self.closed), int(self.n_knots), float(self.stretch))
         rule = curves.Rule(curves.SMOOTHERS[self.smoother], *shape, run.threads)
         scores = products.times(Z, found.mean, np.ascontiguousarray(found.axes.T), run.threads)
@@ -340,11 +342,3 @@ class PrincipalCurve(TopographicReducer):
             ends = np.searchsorted(self.arc_lengths_, arcs, side="right") - 1
             X += Y[:, 1:] * self._normals(np.clip(ends, 0, len(self.curve_) - 2))
         return X.astype(Y.dtype)
-
-
-def _point(Z: np.ndarray) -> curves.Traced:
-    """The curve through equal rows."""
-    n = len(Z)
-    curve = curves.Curve(np.zeros((2, Z.shape[1])), np.zeros(2))
-    places = curves.Projection(np.zeros(n, np.int64), np.zeros(n), np.zeros(n))
-    return curves.Traced(curve, 0.0, places, 1.0, 0.0, [0.0])

@@ -263,7 +263,8 @@ class SOM(TopographicReducer):
         self.u_matrix_ = training.neighbor_distances(self.codebook_, lattice)
         with run.monitor.phase("places"):
             counts = table.counts(self.codebook_, lattice)
-        self.hits_, self.topographic_error_ = counts.hits, counts.topographic_error
+        self.hits_ = counts.hits
+        self.topographic_error_ = float(1 - counts.in_order / counts.hits.sum())
         return counts.nearest
 
     def _lattice(self) -> Lattice:
