@@ -29,7 +29,7 @@ EXCEPTIONS = {
     "_engines/neighbors/cell_index.py": "an index must not depend on who searches in it",
     "_engines/neighbors/duplicates.py": "weights of a digest, by which equal rows are found",
     "_engines/neighbors/search.py": "of callers without one, whose neighbors are exact",
-    "methods/latent/_ppca_em.py": UNSEEN,
+    "methods/latent/ppca.py": UNSEEN,
 }
 
 

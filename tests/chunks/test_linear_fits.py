@@ -82,7 +82,7 @@ def test_more_than_3000_columns_take_krylov(monkeypatch):
         ({"solver": "gram"}, r"solver='gram' needs all rows.*rows\.sample"),
         ({"solver": "randomized"}, r"n_components=None needs the whole spectrum"),
         ({"solver": "randomized", "n_components": 0.9}, r"use solver='covariance'"),
-        ({"n_components": 13}, r"n_components=13 is more than min\(n, p\) = 12"),
+        ({"n_components": 13}, "n_components=13 is more than .*ask for at most 12"),
         ({"n_components": 10**12}, r"n_components=1000000000000 is more"),
     ],
 )

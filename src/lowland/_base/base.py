@@ -69,7 +69,7 @@ class Reducer(Estimator):
         if q > most:
             raise ParameterError(
                 f"{type(self).__name__}: n_components={q} is more than n_samples={n} and "
-                f"n_features={p} allow; ask for at most {most}."
+                f"n_features={p} allow for this method; ask for at most {most}."
             )
         return q
 
@@ -86,11 +86,10 @@ class Reducer(Estimator):
         return self.sides_ if self.wraps else None  # type: ignore[attr-defined]
 
     def _place_rows(self, X: Any, run: FitContext) -> np.ndarray:
-        return self._placed(X, run, inverse=False)
+        return self._placed(X, run, self._transform)
 
-    def _placed(self, X: Any, run: FitContext, *, inverse: bool) -> np.ndarray:
-        """Rows in the map, or back; refuses rows whose result the data type cannot hold."""
-        place = getattr(self, "_inverse_transform" if inverse else "_transform")
+    def _placed(self, X: Any, run: FitContext, place: Callable[..., np.ndarray]) -> np.ndarray:
+        """``place(X, run)``; refuses rows whose result the data type cannot hold."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 result = self._in_fitting_type(place, X, run)
@@ -143,6 +142,12 @@ class Invertible(Reducer):
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows of the original space for points X of the map."""
+        Y = self._check_points(X)
+        with self._running() as run:
+            return self._placed(Y, run, self._inverse_transform)
+
+    def _check_points(self, X: Any) -> np.ndarray:
+        """Points of the map of a fitted model."""
         self._require_fitted()
         Y = check_matrix(X, owner=type(self).__name__, part=True)
         if Y.shape[1] != self._n_features_out:
@@ -150,5 +155,4 @@ class Invertible(Reducer):
                 f"X has {Y.shape[1]} columns, but the map of this {type(self).__name__} has "
                 f"{self._n_features_out} dimensions."
             )
-        with self._running() as run:
-            return self._placed(Y, run, inverse=True)
+        return Y

@@ -93,6 +93,10 @@ class FitContext(NamedTuple):
     shared: SharedWork | None = None  # if the caller asked for it
     kept: Prepared | None = None  # what the estimator keeps between calls
 
+    def some_rows(self, n: int, m: int) -> Any:
+        """The numbers of m random rows of n, ascending; a slice of all if m is not less."""
+        return np.sort(self.rng.choice(n, m, replace=False)) if m < n else slice(None)
+
     def prepared(
         self, name: str, sources: tuple[Any, ...], options: Any, make: Callable[[], Any]
     ) -> Any:

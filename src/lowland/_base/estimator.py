@@ -223,8 +223,12 @@ class Estimator(Declared):
 
     def _check_new_rows(self, X: Any) -> Any:
         self._require_fitted()
-        owner = type(self).__name__
-        check_same_columns(column_names(X), getattr(self, "feature_names_in_", None), owner=owner)
+        names = getattr(self, "feature_names_in_", None)
+        return self._check_rows(X, type(self).__name__, names, self.n_features_in_)
+
+    def _check_rows(self, X: Any, owner: str, names: Any, n_columns: int) -> Any:
+        """New rows, whose columns must be those with these names, and so many."""
+        check_same_columns(column_names(X), names, owner=owner)
         checked = check_matrix(
             X,
             owner=owner,
@@ -233,7 +237,7 @@ class Estimator(Declared):
             threads=resolve_n_jobs(self.n_jobs),
             part=True,
         )
-        check_columns(checked, self.n_features_in_, owner=owner)
+        check_columns(checked, n_columns, owner=owner)
         return checked
 
     def _forget(self) -> None:

@@ -39,14 +39,23 @@ def test_a_widened_network_does_with_rows_what_it_did_with_coordinates(tied):
     network = Network((r, 6, 2, 6, r), ("tanh", "linear", "tanh", "linear"), tied)
     weights = first_weights(network, np.random.default_rng(1))
     output = apply(network, weights, Y, 1)
-    whole, wide_weights = space.widened(network, weights, inputs=True, outputs=True)
-    found = apply(whole, wide_weights, X, 1)
+    whole = Network((40, 6, 2, 6, 40), network.activations)
+    found = apply(whole, space.widened(network, weights, inputs=True, outputs=True), X, 1)
     np.testing.assert_allclose(space.coordinates(found, 1), output, atol=1e-12)
     # what is rebuilt lies in the space of the rows, and the error per value is the same
     np.testing.assert_allclose(found @ space.axes.T @ space.axes, found, atol=1e-12)
     assert np.mean((found - X) ** 2) == pytest.approx(np.mean((output - Y) ** 2))
 
 
-def test_tables_that_are_not_wide_and_tables_of_zeros_have_none():
-    assert row_space(np.ones((10, 19))) is None
-    assert row_space(np.zeros((3, 10))) is None
+@each("X", [np.ones((10, 19)), np.zeros((3, 10))], ids=["not wide", "zeros"])
+def test_tables_that_are_not_wide_and_tables_of_zeros_are_taken_as_they_are(X):
+    space, weights = row_space(X), np.arange(5.0)
+    assert space.axes is None
+    network = Network((X.shape[1], 2), ("linear",))
+    for kept, given in (
+        (space.coordinates(X, 1), X),
+        (space.unscaled(X, 1), X),
+        (space.restored(X), X),
+        (space.widened(network, weights, inputs=True), weights),
+    ):
+        np.testing.assert_array_equal(kept, given)

@@ -14,7 +14,7 @@ from lowland._engines.gaussian_processes.exact import log_likelihood
 from lowland._engines.gaussian_processes.sparse import sparse_bound
 from lowland.datasets import digits
 from lowland.methods.latent import back_constrained_gplvm
-from lowland.methods.latent._back_training import (
+from lowland.methods.latent.back_constrained_gplvm import (
     Parameters,
     Perceptron,
     Problem,

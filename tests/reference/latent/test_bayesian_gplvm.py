@@ -12,7 +12,7 @@ from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import log_likelihood
 from lowland._engines.gaussian_processes.sparse import sparse_bound
 from lowland.methods.latent import bayesian_gplvm
-from lowland.methods.latent._bayesian_training import Places, Problem, expected_statistics
+from lowland.methods.latent.bayesian_gplvm import Places, Problem, expected_statistics
 from reference.chance import not_below_in_pairs
 from reference.plain import slope_of
 from support.cases import each
@@ -93,7 +93,7 @@ def test_statistics_are_expectations(kind, bias):
 def test_blocks_of_rows_change_nothing(monkeypatch):
     covariance, theta, U, S, Z = case("rbf", bias=True)
     whole = expected_statistics(covariance, theta, U, S, Z)
-    monkeypatch.setattr("lowland.methods.latent._bayesian_training.BLOCK_BYTES", 200)
+    monkeypatch.setattr("lowland.methods.latent.bayesian_gplvm.BLOCK_BYTES", 200)
     np.testing.assert_allclose(expected_statistics(covariance, theta, U, S, Z).S2, whole.S2)
 
 

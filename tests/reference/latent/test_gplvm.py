@@ -9,7 +9,7 @@ from lowland import PCA
 from lowland._engines.gaussian_processes import stochastic
 from lowland.datasets import digits, iris, s_curve
 from lowland.errors import DataError
-from lowland.methods.latent import _gplvm_training
+from lowland.methods.latent import gplvm
 from lowland.methods.latent._base import Process, placed_rows
 from lowland.methods.latent.gplvm import GPLVM
 from reference.chance import not_below_in_pairs
@@ -57,7 +57,7 @@ def test_the_loss_never_rises_and_is_the_posterior_density():
 
 @each("inference", ["exact", "sparse"])
 def test_the_slope_of_the_loss_is_its_difference(inference, monkeypatch):
-    module = _gplvm_training if inference == "exact" else stochastic
+    module = gplvm if inference == "exact" else stochastic
     descend, seen = module.minimize, []
 
     def watched(loss, start, **options):

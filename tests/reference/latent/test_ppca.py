@@ -8,8 +8,7 @@ from scipy.stats import multivariate_normal
 from lowland._base.errors import MemoryLimitError
 from lowland._base.threads import limit_blas
 from lowland.datasets import digits
-from lowland.methods.latent._ppca_em import Gaussian, Table, e_step, m_step
-from lowland.methods.latent.ppca import PPCA
+from lowland.methods.latent.ppca import PPCA, Gaussian, Table, e_step, m_step
 from lowland.methods.linear.pca import PCA
 from support.cases import each
 from support.changes import FIXED, Change
@@ -343,7 +342,7 @@ def test_a_cancelled_fit_keeps_the_last_step(monkeypatch):
             assert model.cancel()
         return m_step(*args)
 
-    monkeypatch.setattr("lowland.methods.latent._ppca_em.m_step", cancelling)
+    monkeypatch.setattr("lowland.methods.latent.ppca.m_step", cancelling)
     model.fit(X)
     assert model.n_iter_ == 2
     assert model.score_samples(X).sum() == pytest.approx(model.log_likelihood_, rel=1e-9)

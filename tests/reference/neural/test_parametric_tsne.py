@@ -16,7 +16,7 @@ from lowland._engines.network.layers import Network, first_weights
 from lowland.datasets import digits
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.methods.neural import parametric_tsne
-from lowland.methods.neural._divergence_descent import FreeMap, divergence_slope, neighbor_noise
+from lowland.methods.neural.parametric_tsne import FreeMap, OwnDivergence, neighbor_noise
 from lowland.metrics import trustworthiness
 from reference.plain import slope_of
 from support.bent_rows import rows
@@ -84,10 +84,9 @@ def test_the_slope_of_the_divergence_is_that_of_its_definition():
     network, rng = Network(sizes, ("tanh", "tanh", "linear")), np.random.default_rng(0)
     weights = first_weights(network, rng)
     run = FitContext(rng, 1, Monitor())
-    free = FreeMap(X, neighbor_graph(X, 18), 6.0, 2, run, "test")
-    loss, slope = divergence_slope(
-        network, weights.astype(np.float32), X.astype(np.float32), free, size, 1
-    )
+    free = FreeMap(X, neighbor_graph(X, 18), 6.0, 2, run)
+    own = OwnDivergence(network, X.astype(np.float32), free, size, 1)
+    loss, slope = own.slope(weights.astype(np.float32))
     P = affinities(X, 6.0)
 
     def naive(w):

@@ -9,7 +9,7 @@ from scipy.stats import norm, spearmanr
 
 from lowland import GTM, PCA
 from lowland.errors import MemoryLimitError, ParameterError
-from lowland.methods.topographic import _gtm_em
+from lowland.methods.topographic import gtm
 from support.bent_rows import rows, with_holes
 from support.cases import each
 from support.data import stored
@@ -239,7 +239,7 @@ def test_a_sheet_through_all_rows_keeps_the_least_noise():
 
 
 def test_a_system_that_is_singular_to_rounding_has_its_least_solution():
-    found = _gtm_em._solved(np.diag([2.0, 1e-30]), np.ones((2, 1)))
+    found = gtm._solved(np.diag([2.0, 1e-30]), np.ones((2, 1)))
     np.testing.assert_allclose(found, [[0.5], [0.0]], atol=1e-12)
 
 

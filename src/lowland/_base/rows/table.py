@@ -9,7 +9,7 @@ import json
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from lowland._base.rows.exchange import exchanged
 from lowland._base.rows.folding import check_sample, merge_all, sampled_rows
 from lowland._base.rows.parts import Parts, write_parts
 from lowland._base.validation import is_sparse
+
+Total = TypeVar("Total")
 
 # A name for what a step does, which is the same in every process.
 #
@@ -220,15 +222,15 @@ class Rows:
 
     def total(
         self,
-        f: Callable[[Block], Any],
-        merge: Callable[[Any, Any], Any],
+        f: Callable[[Block], Total],
+        merge: Callable[[Total, Total], Total],
         monitor: Monitor | None = None,
         name: str = "rows",
-    ) -> Any:
+    ) -> Total:
         """``merge`` of ``f(block)`` over all blocks, in an order that depends on the files only."""
-        return self._engine().fold(
-            self.job(name, Folded(f, merge), self.tasks), merge, monitor or Monitor()
-        )
+        job = self.job(name, Folded(f, merge), self.tasks)
+        total: Total = self._engine().fold(job, merge, monitor or Monitor())
+        return total
 
     def results(
         self,

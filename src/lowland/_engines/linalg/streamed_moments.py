@@ -60,7 +60,7 @@ def survey(
             task=f"{owner}: the covariance matrix of {p} columns",
             alternative="map the rows by PCA of a sample first",
         )
-    found: Survey = rows.total(Surveying(scatter, n_jobs), merged, monitor, "survey")
+    found = rows.total(Surveying(scatter, n_jobs), merged, monitor, "survey")
     check_size(found.greatest)
     refuse_empty_columns(found.known == 0, column_names(rows))
     return found
@@ -70,8 +70,7 @@ def filled_moments(
     rows: Rows, mean: np.ndarray, *, n_jobs: int | None, monitor: Monitor
 ) -> Moments:
     """The moments of the rows with ``mean`` in place of what is missing."""
-    total: Moments = rows.total(Filling(mean, n_jobs), merge, monitor, "covariance")
-    return total
+    return rows.total(Filling(mean, n_jobs), merge, monitor, "covariance")
 
 
 class Surveying:

@@ -38,6 +38,14 @@ class Matches(NamedTuple):
     columns: np.ndarray
     weights: np.ndarray
 
+    def among(self, kept: np.ndarray, n: int) -> tuple[Matches, Matches]:
+        """The matches of kept rows of n with each other, in all row numbers and in theirs."""
+        place = np.full(n, -1)
+        place[kept] = np.arange(kept.size)
+        inside = (place[self.rows] >= 0) & (place[self.columns] >= 0)
+        found = Matches(*(part[inside] for part in self))
+        return found, found._replace(rows=place[found.rows], columns=place[found.columns])
+
 
 def set_of(rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """The table of each stacked row number."""
@@ -48,9 +56,7 @@ def check_correspondence(given: Any, starts: np.ndarray, owner: str) -> np.ndarr
     """Row numbers (m, n_sets) in int64, -1 where a table does not have the object."""
     C, n_sets = as_array(given, "correspondence"), len(starts) - 1
     if C.size == 0:
-        raise DataError(
-            f"{owner}: correspondence is empty; give None if no correspondence is known."
-        )
+        raise DataError(f"{owner}: correspondence is empty; give None if none is known.")
     if C.dtype.kind not in "iu":
         raise DataTypeError(
             f"{owner}: correspondence holds {C.dtype}, expected integers: row numbers, or -1."
@@ -65,15 +71,14 @@ def check_correspondence(given: Any, starts: np.ndarray, owner: str) -> np.ndarr
         if wrong.any():
             i = int(wrong.argmax())
             raise DataError(
-                f"{owner}: correspondence[{i}, {d}] = {C[i, d]} is no row of Xs[{d}]; expected 0 "
-                f"to {size - 1}, or -1 for an object that the table does not have."
+                f"{owner}: correspondence[{i}, {d}] = {C[i, d]} is not a row of Xs[{d}]; expected "
+                f"0 to {size - 1}, or -1 for an object that the table does not have."
             )
     alone = (C >= 0).sum(axis=1) < 2
     if alone.any():
         i = int(alone.argmax())
         raise DataError(
-            f"{owner}: correspondence[{i}] names fewer than two tables; leave it out, as it "
-            "matches nothing."
+            f"{owner}: correspondence[{i}] names rows of fewer than two tables; leave it out."
         )
     return C.astype(np.int64)
 
@@ -81,17 +86,11 @@ def check_correspondence(given: Any, starts: np.ndarray, owner: str) -> np.ndarr
 def matches_of(C: np.ndarray, starts: np.ndarray) -> Matches:
     """All pairs of the objects, each once, ordered by their row numbers."""
     found = []
-    for a in range(C.shape[1]):
-        for b in range(a + 1, C.shape[1]):
-            both = (C[:, a] >= 0) & (C[:, b] >= 0)
-            found.append(np.column_stack([C[both, a] + starts[a], C[both, b] + starts[b]]))
+    for a, b in itertools.combinations(range(C.shape[1]), 2):
+        both = (C[:, a] >= 0) & (C[:, b] >= 0)
+        found.append(np.column_stack([C[both, a] + starts[a], C[both, b] + starts[b]]))
     pairs = np.unique(np.concatenate(found), axis=0)
     return Matches(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
-
-
-def no_matches() -> Matches:
-    none = np.empty(0, np.int64)
-    return Matches(none, none, np.empty(0))
 
 
 def check_one_to_one(matches: Matches, starts: np.ndarray, owner: str) -> np.ndarray:
@@ -107,7 +106,7 @@ def check_one_to_one(matches: Matches, starts: np.ndarray, owner: str) -> np.nda
     if twice.any():
         i = int(twice.argmax())
         d = int(tables[i])
-        first, second = order[i] - starts[d], order[i + 1] - starts[d]
+        first, second = order[i : i + 2] - starts[d]
         raise DataError(
             f"{owner}: mu='hard' gives matched rows one place, but correspondence matches the rows "
             f"{first} and {second} of Xs[{d}] with one object; leave one of them out, or give mu "
@@ -123,10 +122,7 @@ def check_coordinates(given: Any, starts: np.ndarray, q: int, owner: str) -> np.
     """Known places (n, q) of the stacked rows in float64, NaN where they are unknown."""
     n_sets = len(starts) - 1
     if not isinstance(given, list | tuple) or len(given) != n_sets:
-        raise DataError(
-            f"{owner}: coordinates must be a list of {n_sets} arrays, one for each table; give "
-            "None for a table without known places."
-        )
+        raise DataError(f"{owner}: coordinates must be a list of {n_sets} arrays, or None in them.")
     S = np.full((int(starts[-1]), q), np.nan)
     for d, part in enumerate(given):
         if part is None:
@@ -137,8 +133,8 @@ def check_coordinates(given: Any, starts: np.ndarray, q: int, owner: str) -> np.
             raise DataTypeError(f"{owner}: coordinates[{d}] holds {array.dtype}, expected numbers.")
         if array.shape != shape:
             raise DataError(
-                f"{owner}: coordinates[{d}] has shape {array.shape}, expected {shape}: the rows of "
-                f"Xs[{d}] and n_components={q} columns."
+                f"{owner}: coordinates[{d}] has shape {array.shape}, expected {shape}, with "
+                f"n_components={q} columns."
             )
         unknown = np.isnan(array)
         broken = np.isinf(array).any(axis=1) | (unknown.any(axis=1) & ~unknown.all(axis=1))
@@ -212,7 +208,13 @@ def connect_tables(
         return Connected(graphs, every, 1)
     parts = [labels[starts[d] : starts[d + 1]] for d in range(len(Xs))]
     if policy == "raise":
-        raise DataError(_disconnected(parts))
+        counts = [f"Xs[{d}] has rows in {len(np.unique(part))}" for d, part in enumerate(parts)]
+        raise DataError(
+            f"the joint graph falls into {n_components} components ({', '.join(counts)} of them); "
+            'give more correspondences, take a larger n_neighbors, or on_disconnected="bridge" to '
+            'join rows of one table by their shortest edges, or "largest" to keep only the largest '
+            "component."
+        )
     if policy == "largest":
         largest = np.bincount(labels).argmax()
         chosen = [np.flatnonzero(part == largest) for part in parts]
@@ -233,7 +235,13 @@ def connect_tables(
         joined.append(graph)
     left, labels = _components(joined, matches, anchors, starts)
     if left > 1:
-        raise DataError(_apart([set(labels[a:b]) for a, b in itertools.pairwise(starts)]))
+        found = [set(labels[a:b]) for a, b in itertools.pairwise(starts)]
+        lost = [f"Xs[{d}]" for d, own in enumerate(found) if not own & found[0]]
+        raise DataError(
+            f"no correspondence joins {' and '.join(lost)} with Xs[0], directly or by way of "
+            "another table, so that they have no map in common; give such correspondences, or fit "
+            "these tables alone."
+        )
     return Connected(joined, every, n_components)
 
 
@@ -246,11 +254,8 @@ def joint_graph(
     merged rows becomes a loop: it counts in the degree and not in the Laplacian.
     """
     kept = connected.kept
-    place = np.full(int(starts[-1]), -1)
-    place[kept] = np.arange(kept.size)
-    inside = (place[matches.rows] >= 0) & (place[matches.columns] >= 0)
-    weights = _scaled(Matches(*(part[inside] for part in matches)), starts, mu)
-    rows, columns = place[matches.rows[inside]], place[matches.columns[inside]]
+    found, (rows, columns, _) = matches.among(kept, int(starts[-1]))
+    weights = _scaled(found, starts, mu)
     parts = [local_graph(graph) for graph in connected.graphs]
     within = scipy.sparse.block_diag([W / W.sum() for W, _ in parts], format="coo")
     _, nodes = np.unique(node[kept], return_inverse=True)
@@ -277,14 +282,9 @@ def _equal_nodes(
     graphs: list[scipy.sparse.csr_matrix], nodes: np.ndarray, size: int
 ) -> EqualRows | None:
     """Nodes that edges of length 0 join."""
-    zero = []
-    start = 0
-    for graph in graphs:
-        rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-        at = graph.data == 0
-        zero.append(np.column_stack([rows[at], graph.indices[at]]) + start)
-        start += graph.shape[0]
-    ends = nodes[np.concatenate(zero)]
+    whole = scipy.sparse.block_diag(graphs, format="csr")
+    rows = np.repeat(np.arange(whole.shape[0]), np.diff(whole.indptr))
+    ends = nodes[np.column_stack([rows, whole.indices])[whole.data == 0]]
     if not len(ends):
         return None
     both = np.unique(ends, axis=0)
@@ -294,39 +294,12 @@ def _equal_nodes(
 
 
 def _components(
-    graphs: list[scipy.sparse.csr_matrix],
-    matches: Matches,
-    anchors: np.ndarray,
-    starts: np.ndarray,
+    graphs: list[scipy.sparse.csr_matrix], matches: Matches, anchors: np.ndarray, starts: np.ndarray
 ) -> tuple[int, np.ndarray]:
     n = int(starts[-1])
-    rows = [np.repeat(np.arange(g.shape[0]), np.diff(g.indptr)) for g in graphs]
-    chain = anchors[:-1], anchors[1:]
-    i = np.concatenate(
-        [*(r + s for r, s in zip(rows, starts, strict=False)), matches.rows, chain[0]]
-    )
-    j = np.concatenate(
-        [*(g.indices + s for g, s in zip(graphs, starts, strict=False)), matches.columns, chain[1]]
-    )
+    whole = scipy.sparse.block_diag(graphs, format="csr")
+    rows = np.repeat(np.arange(n), np.diff(whole.indptr))
+    i = np.concatenate([rows, matches.rows, anchors[:-1]])
+    j = np.concatenate([whole.indices, matches.columns, anchors[1:]])
     edges = scipy.sparse.coo_matrix((np.ones(i.size, np.int8), (i, j)), shape=(n, n))
     return connected_components(edges.tocsr())
-
-
-def _disconnected(parts: list[np.ndarray]) -> str:
-    counts = [f"Xs[{d}] has rows in {len(np.unique(part))}" for d, part in enumerate(parts)]
-    total = 1 + max(int(part.max()) for part in parts)
-    return (
-        f"the joint graph falls into {total} components ({', '.join(counts)} of them); give more "
-        'correspondences, take a larger n_neighbors, or on_disconnected="bridge" to join rows of '
-        'one table by their shortest edges, or "largest" to keep only the largest component.'
-    )
-
-
-def _apart(components: list[set[int]]) -> str:
-    """Tables that no correspondence, directly or by way of another table, joins with the first."""
-    lost = [f"Xs[{d}]" for d, found in enumerate(components) if not found & components[0]]
-    return (
-        f"no correspondence joins {' and '.join(lost)} with Xs[0], directly or by way of another "
-        "table, so that they have no map in common; give such correspondences, or fit these "
-        "tables alone."
-    )

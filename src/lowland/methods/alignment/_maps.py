@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,17 +27,11 @@ from lowland._engines.distances.distance_rows import DistanceTiles
 from lowland._engines.graphs.components import connect
 from lowland._engines.graphs.laplacian import graph_spectrum, laplacian
 from lowland._engines.graphs.weights import local_graph
+from lowland._engines.linalg import products
 from lowland._engines.linalg.column_basis import ColumnBasis, orthonormal_basis
 from lowland._engines.linalg.eigen import all_eigenpairs, generalized_eigenpairs, rank_cutoff
 from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.procrustes import align
-from lowland._engines.linalg.products import (
-    matrix_times,
-    row_blocks,
-    rows_within,
-    times,
-    transpose_times,
-)
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.methods.alignment._joint_graph import Matches, set_of
@@ -130,13 +125,13 @@ def linear_functions(
     for a, left in enumerate(parts):
         here, zero = slice(*places[a : a + 2]), np.zeros(left.shape[1])
         own = slice(*rows[a : a + 2])
-        B[here, here] = transpose_times(left, zero, degrees[own, None] * left, run.threads)
+        B[here, here] = products.transpose_times(left, zero, degrees[own, None] * left, run.threads)
         for b, right in enumerate(parts):
             there = slice(*places[b : b + 2])
             block = scipy.sparse.csr_matrix(L[own, rows[b] : rows[b + 1]])
             if block.nnz:
-                image = matrix_times(block, run.threads)(right)
-                A[here, there] = transpose_times(left, zero, image, run.threads)
+                image = products.matrix_times(block, run.threads)(right)
+                A[here, there] = products.transpose_times(left, zero, image, run.threads)
     constant = np.zeros(places[-1])
     constant[places[:-1]] = 1
     penalty = np.concatenate([np.concatenate([[0.0], _penalty(basis)]) for basis in bases])
@@ -188,7 +183,7 @@ def principal_map(X: Any, q: int, run: FitContext) -> tuple[np.ndarray, np.ndarr
     found = leading_axes(X, min(q, n, p), run.threads, run.rng, run.monitor)
     V = np.zeros((p, q))
     V[:, : len(found.axes)] = found.axes.T
-    return found.mean, V, times(X, found.mean, V, run.threads).astype(np.float64)
+    return found.mean, V, products.times(X, found.mean, V, run.threads).astype(np.float64)
 
 
 # Finished maps of several tables, each rotated, scaled and shifted onto those before it.
@@ -207,7 +202,7 @@ class Turn(NamedTuple):
 
 
 def turns_onto_first(
-    maps: list[np.ndarray], matches: Matches, starts: np.ndarray, owner: str
+    maps: Sequence[np.ndarray], matches: Matches, starts: np.ndarray, owner: str
 ) -> list[Turn]:
     """For each map the similarity that brings its matched rows nearest to their partners.
 
@@ -286,7 +281,7 @@ def _solve(
     M: scipy.sparse.csr_matrix, right: np.ndarray, diagonal: np.ndarray, run: FitContext
 ) -> np.ndarray:
     """M^-1 right, one column by the side of the other."""
-    times = matrix_times(M, run.threads)
+    multiply = products.matrix_times(M, run.threads)
     Y, R = np.zeros_like(right), right.copy()
     scale = np.einsum("iq,iq->q", right, right / diagonal[:, None])
     Z = R / diagonal[:, None]
@@ -297,7 +292,7 @@ def _solve(
             open_columns = rho > TOLERANCE**2 * scale
             if not open_columns.any():
                 return Y
-            image = times(P)
+            image = multiply(P)
             curve = np.einsum("iq,iq->q", P, image)
             step = np.where(open_columns & (curve > 0), rho / np.where(curve > 0, curve, 1.0), 0.0)
             Y += step * P
@@ -417,7 +412,7 @@ def _nearest(A: np.ndarray, B: np.ndarray, run: FitContext) -> tuple[np.ndarray,
     k = min(BEST, len(B))
     ids, found = np.empty((len(A), k), np.int64), np.empty((len(A), k))
     with run.monitor.phase("matches", total=len(A)) as phase:
-        for rows in row_blocks(len(A), rows_within(24 * len(B))):
+        for rows in products.row_blocks(len(A), products.rows_within(24 * len(B))):
             D = pattern_distances(A[rows], B)
             some = np.argpartition(D, k - 1, axis=1)[:, :k]
             lengths = np.take_along_axis(D, some, axis=1)

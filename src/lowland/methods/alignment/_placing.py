@@ -8,25 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse
 
+from lowland._base import validation
 from lowland._base.base import Reducer
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
 from lowland._base.models.checks import Ascending, Starts, above, count, index_of
 from lowland._base.params import fitted
 from lowland._base.threads import resolve_n_jobs
-from lowland._base.validation import (
-    all_finite,
-    beyond,
-    check_columns,
-    check_matrix,
-    check_same_columns,
-    column_names,
-    dense_if_small,
-    in_float64,
-    is_sparse,
-    is_usual,
-    largest_value,
-)
 from lowland._engines.graphs.laplacian import weighted_sum
 from lowland._engines.graphs.weights import half_length, local_weights
 from lowland._engines.linalg import products
@@ -91,14 +79,30 @@ class SeveralTables(Reducer):
         coordinates : list of arrays (n_d, n_components) or None, default=None
             Known places, one array per table. Rows of NaN are unknown. An entry may be None.
         """
-        self._fit_list(Xs, correspondence, coordinates)
+        self.check_params()
+        tables = self._check_tables(Xs)
+        self._forget()
+        self._remember_tables(Xs, tables)
+        with self._running() as run:
+            wide = tables
+            if not all(validation.is_usual(validation.largest_value(X)) for X in tables):
+                self.needs_float64_, wide = True, [validation.in_float64(X) for X in tables]
+            try:
+                Y = self._fit_tables(wide, correspondence, coordinates, run)
+                self.embedding_ = np.ascontiguousarray(Y, _float_of(tables))
+                if not validation.all_finite(self.embedding_, run.threads):
+                    dtype = self.embedding_.dtype
+                    raise validation.beyond(type(self).__name__, tables[0], "the map", dtype)
+            except BaseException:
+                self._forget()  # a model is fitted as a whole or not at all
+                raise
         return self
 
     def fit_transform(
         self, Xs: Any, y: Any = None, *, correspondence: Any = None, coordinates: Any = None
     ) -> list[Any]:  # type: ignore[override]
         """Put the tables into one map; the same as ``fit(Xs, ...)`` and then ``embeddings_``."""
-        self._fit_list(Xs, correspondence, coordinates)
+        self.fit(Xs, correspondence=correspondence, coordinates=coordinates)
         return [self._in_container(Y, X) for Y, X in zip(self.embeddings_, Xs, strict=True)]
 
     def transform(self, X: Any, domain: int = 0) -> Any:  # type: ignore[override]
@@ -106,14 +110,12 @@ class SeveralTables(Reducer):
         self._require_fitted()
         d = self._check_domain(domain)
         rows = self._check_rows_of(X, d)
-        with self._running() as run, np.errstate(over="ignore", invalid="ignore"):
 
-            def place(X: Any, run: FitContext) -> np.ndarray:
-                return self._place(X, d, run).astype(_float_of([X]), copy=False)
+        def place(X: Any, run: FitContext) -> np.ndarray:
+            return self._place(X, d, run).astype(_float_of([X]), copy=False)
 
-            Z = self._in_fitting_type(place, rows, run)
-            self._refuse_infinite(Z, X=rows, run=run)
-        return self._in_container(Z, X)
+        with self._running() as run:
+            return self._in_container(self._placed(rows, run, place), X)
 
     @property
     def embeddings_(self) -> list[np.ndarray]:
@@ -121,59 +123,32 @@ class SeveralTables(Reducer):
         self._require_fitted()
         return np.split(self.embedding_, self.row_starts_[1:-1])
 
-    def _fit_list(self, Xs: Any, correspondence: Any, coordinates: Any) -> None:
-        self.check_params()
-        tables = self._check_tables(Xs)
-        self._forget()
-        self._remember_tables(Xs, tables)
-        with self._running() as run:
-            wide = tables
-            if not all(is_usual(largest_value(X)) for X in tables):
-                self.needs_float64_, wide = True, [in_float64(X) for X in tables]
-            try:
-                Y = self._fit_tables(wide, correspondence, coordinates, run)
-                self.embedding_ = np.ascontiguousarray(Y, _float_of(tables))
-                self._refuse_infinite(self.embedding_, X=tables[0], run=run)
-            except BaseException:
-                self._forget()  # a model is fitted as a whole or not at all
-                raise
-
     # --- checks -------------------------------------------------------------------------------
 
     def _check_tables(self, Xs: Any) -> list[Any]:
         name = type(self).__name__
         if not isinstance(Xs, list | tuple):
-            raise DataTypeError(
-                f"{name}: Xs is {type(Xs).__name__}, expected a list of 2 or more tables."
-            )
+            raise DataTypeError(f"{name}: Xs is {type(Xs).__name__}, expected a list of tables.")
         if len(Xs) < 2:
             raise DataError(f"{name}: Xs has {len(Xs)} table(s), expected 2 or more.")
-        threads = resolve_n_jobs(self.n_jobs)
-        return [
-            dense_if_small(
-                check_matrix(
-                    X,
-                    owner=name,
-                    argument=f"Xs[{d}]",
-                    accept_sparse=self.accepts_sparse,
-                    min_rows=self.min_rows,
-                    threads=threads,
-                )
-            )
-            for d, X in enumerate(Xs)
-        ]
+        options: dict[str, Any] = {"owner": name, "accept_sparse": self.accepts_sparse}
+        options |= {"min_rows": self.min_rows, "threads": resolve_n_jobs(self.n_jobs)}
+        checked = (
+            validation.check_matrix(X, argument=f"Xs[{d}]", **options) for d, X in enumerate(Xs)
+        )
+        return [validation.dense_if_small(X) for X in checked]
 
     def _remember_tables(self, Xs: Any, tables: list[Any]) -> None:
-        widths = [X.shape[1] for X in tables]
+        heights, widths = zip(*(X.shape for X in tables), strict=True)
         self.n_sets_ = len(tables)
-        self.row_starts_ = np.cumsum([0, *(X.shape[0] for X in tables)])
+        self.row_starts_ = np.cumsum([0, *heights])
         self.column_starts_ = np.cumsum([0, *widths])
         self.n_features_in_ = int(self.column_starts_[-1])
-        names = [column_names(X) for X in Xs]
+        names = [validation.column_names(X) for X in Xs]
         if any(found is not None for found in names):
-            unnamed = [np.full(width, "", object) for width in widths]
-            pairs = zip(names, unnamed, strict=True)
-            self.feature_names_in_ = np.concatenate([b if a is None else a for a, b in pairs])
+            pairs = zip(names, widths, strict=True)
+            filled = [np.full(p, "", object) if own is None else own for own, p in pairs]
+            self.feature_names_in_ = np.concatenate(filled)
 
     def _check_domain(self, domain: Any) -> int:
         whole = isinstance(domain, numbers.Integral) and not isinstance(domain, bool | np.bool_)
@@ -186,24 +161,11 @@ class SeveralTables(Reducer):
 
     def _check_rows_of(self, X: Any, d: int) -> Any:
         """New rows of table d, checked against its columns."""
-        owner = f"{type(self).__name__} (domain={d})"
         columns = slice(*self.column_starts_[d : d + 2])
         names = getattr(self, "feature_names_in_", None)
         known = None if names is None or not any(names[columns]) else names[columns]
-        check_same_columns(column_names(X), known, owner=owner)
-        checked = check_matrix(
-            X,
-            owner=owner,
-            accept_sparse=self.accepts_sparse,
-            threads=resolve_n_jobs(self.n_jobs),
-            part=True,
-        )
-        check_columns(checked, columns.stop - columns.start, owner=owner)
-        return checked
-
-    def _refuse_infinite(self, values: np.ndarray, X: Any, run: FitContext) -> None:
-        if not all_finite(values, run.threads):
-            raise beyond(type(self).__name__, X, "the result", _float_of([X]))
+        owner = f"{type(self).__name__} (domain={d})"
+        return self._check_rows(X, owner, known, columns.stop - columns.start)
 
 
 def _float_of(tables: list[Any]) -> Any:
@@ -230,20 +192,19 @@ class StoredRows(NamedTuple):
     def of(cls, Xs: list[Any], column_starts: np.ndarray) -> StoredRows:
         """The rows of the tables, copied."""
         row_starts = np.cumsum([0, *(X.shape[0] for X in Xs)])
-        sparse = np.array([is_sparse(X) for X in Xs])
-        dense = [np.ravel(X) for X in Xs if not is_sparse(X)]
+        sparse = np.array([validation.is_sparse(X) for X in Xs])
+        dense = [np.ravel(X) for X in Xs if not validation.is_sparse(X)]
         values = np.concatenate(dense) if dense else np.empty(0)
         blocks = None
         if sparse.any():
-            parts = [X if is_sparse(X) else scipy.sparse.csr_matrix(X.shape) for X in Xs]
+            parts = [X if validation.is_sparse(X) else scipy.sparse.csr_matrix(X.shape) for X in Xs]
             blocks = scipy.sparse.csr_matrix(scipy.sparse.block_diag(parts, format="csr"))
             blocks.sort_indices()
         return cls(values, blocks, sparse, row_starts, column_starts)
 
     def flaw(self) -> str | None:
         """What does not fit together; None if all does."""
-        sizes = np.diff(self.row_starts) * np.diff(self.column_starts)
-        expected = sum(int(size) for size, far in zip(sizes, self.sparse, strict=True) if not far)
+        expected = int(self._value_starts()[-1])
         if self.values.size != expected:
             return f"{self.values.size} values of dense rows, expected {expected}"
         found = 0 if self.blocks is None else self.blocks.shape[0]
@@ -257,10 +218,12 @@ class StoredRows(NamedTuple):
         columns = slice(*self.column_starts[d : d + 2])
         if self.sparse[d]:
             return self.blocks[rows, columns]
+        own = slice(*self._value_starts()[d : d + 2])
+        return self.values[own].reshape(rows.stop - rows.start, columns.stop - columns.start)
+
+    def _value_starts(self) -> np.ndarray:
         sizes = np.diff(self.row_starts) * np.diff(self.column_starts) * ~self.sparse
-        start = int(sizes[:d].sum())
-        shape = (rows.stop - rows.start, columns.stop - columns.start)
-        return self.values[start : start + shape[0] * shape[1]].reshape(shape)
+        return np.cumsum([0, *sizes])
 
 
 class PlacedTables(SeveralTables):
@@ -369,13 +332,10 @@ class PlacedTables(SeveralTables):
         stored = self._stored()
         rows = slice(*stored.row_starts[d : d + 2])
         places = self.embedding_[self._kept()[rows]].astype(np.float64)
+        k = min(int(self.n_neighbors), len(places))  # type: ignore[attr-defined]
+        metric = self._graph_metric()
         links = neighbor_query(
-            stored.table(d),
-            X,
-            min(int(self.n_neighbors), len(places)),  # type: ignore[attr-defined]
-            metric=self._graph_metric(),
-            threads=run.threads,
-            monitor=run.monitor,
+            stored.table(d), X, k, metric=metric, threads=run.threads, monitor=run.monitor
         )
         own = half_length(links.distances.max(axis=1, keepdims=True))
         w = local_weights(links.distances, own, self.scales_[rows][links.indices])  # type: ignore[index]
@@ -401,10 +361,5 @@ class PlacedTables(SeveralTables):
 
     def _stored(self) -> StoredRows:
         assert self.dense_rows_ is not None
-        return StoredRows(
-            self.dense_rows_,
-            self.sparse_rows_,
-            self.sparse_sets_,
-            self._kept_starts(),
-            self.column_starts_,
-        )
+        rows = self.dense_rows_, self.sparse_rows_, self.sparse_sets_
+        return StoredRows(*rows, self._kept_starts(), self.column_starts_)

@@ -15,27 +15,9 @@ from lowland._engines.distances.metrics import METRICS
 from lowland._engines.graphs.laplacian import graph_spectrum, nystrom_divisors
 from lowland._engines.neighbors.duplicates import at_common_place
 from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland.methods.alignment._joint_graph import (
-    JointGraph,
-    Matches,
-    check_coordinates,
-    check_correspondence,
-    check_one_to_one,
-    connect_tables,
-    joint_graph,
-    matches_of,
-    neighbor_graphs,
-    no_matches,
-)
-from lowland.methods.alignment._maps import (
-    Projections,
-    eigenmap,
-    harmonic_map,
-    linear_functions,
-    pattern_matches,
-    principal_map,
-    turns_onto_first,
-)
+from lowland.methods.alignment import _joint_graph as joint_graphs
+from lowland.methods.alignment import _maps as maps
+from lowland.methods.alignment._joint_graph import Matches
 from lowland.methods.alignment._placing import PlacedTables
 
 HARD_WEIGHT = 10.0  # of merged matches, in the degrees: that of the default mu
@@ -186,13 +168,15 @@ class ManifoldAlignment(PlacedTables):
         self.eigenvalues_ = self.disparities_ = None
         known = None
         if coordinates is not None:
-            known = check_coordinates(coordinates, starts, q, name)
+            known = joint_graphs.check_coordinates(coordinates, starts, q, name)
         if correspondence is not None:
-            matches = matches_of(check_correspondence(correspondence, starts, name), starts)
+            pairs = joint_graphs.check_correspondence(correspondence, starts, name)
+            matches = joint_graphs.matches_of(pairs, starts)
         elif coordinates is not None:
-            matches = no_matches()
+            none = np.empty(0, np.int64)
+            matches = Matches(none, none, np.empty(0))
         else:
-            matches = pattern_matches(Xs, starts, self._graph_metric(), name, run)
+            matches = maps.pattern_matches(Xs, starts, self._graph_metric(), name, run)
         if self.method == "procrustes":
             return self._fit_procrustes(Xs, matches, q, run)
         return self._fit_laplacian(Xs, matches, known, q, run)
@@ -203,53 +187,44 @@ class ManifoldAlignment(PlacedTables):
         self, Xs: list[Any], matches: Matches, known: np.ndarray | None, q: int, run: FitContext
     ) -> np.ndarray:
         name, starts, metric = type(self).__name__, self.row_starts_, self._graph_metric()
-        hard = self.mu == "hard"
-        node = check_one_to_one(matches, starts, name) if hard else np.arange(starts[-1])
-        anchors = np.empty(0, np.int64)
+        hard, node, anchors = self.mu == "hard", np.arange(starts[-1]), np.empty(0, np.int64)
+        if hard:
+            node = joint_graphs.check_one_to_one(matches, starts, name)
         if known is not None:
             anchors = np.flatnonzero(~np.isnan(known[:, 0]))
-        graphs = neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
-        connected = connect_tables(graphs, Xs, matches, anchors, self.on_disconnected, metric, run)
+        graphs = joint_graphs.neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
+        connected = joint_graphs.connect_tables(
+            graphs, Xs, matches, anchors, self.on_disconnected, metric, run
+        )
         self.n_connected_components_ = connected.n_components
         weight = HARD_WEIGHT if hard else float(self.mu)
-        joint = joint_graph(connected, matches, node, starts, weight)
+        joint = joint_graphs.joint_graph(connected, matches, node, starts, weight)
         own = self._kept_rows(Xs, connected.kept)
-        known = None if known is None else known[connected.kept]
+        rows = np.empty(0, np.int64)
+        if known is not None:
+            known = known[connected.kept]
+            rows = np.flatnonzero(~np.isnan(known[:, 0]))
         if self.level == "feature":
-            return self._fit_features(Xs, own, joint, known, q, run)
+            functions, ridge = maps.linear_functions(own, joint.W, name, run), float(self.ridge)
+            if known is None:
+                self.eigenvalues_, G = functions.axes(q, ridge)
+            else:
+                G = functions.nearest(rows, known[rows], weight / rows.size, ridge)
+            self._keep_projections(functions.projections(G))
+            return self._project_all(Xs, run)
         if known is None:
             modes, degrees = graph_spectrum(joint.W, self._check_axes(joint.W.shape[0]), run)
             Y = modes.vectors * np.sqrt(degrees.sum() / degrees)[:, None]
             self.eigenvalues_ = np.maximum(1 - modes.values, 0.0)
             divisors = nystrom_divisors(self.eigenvalues_)
         else:
-            rows = np.flatnonzero(~np.isnan(known[:, 0]))
             each = None if hard else weight / rows.size
-            Y = harmonic_map(joint.W, joint.node[rows], known[rows], each, name, run)
+            Y = maps.harmonic_map(joint.W, joint.node[rows], known[rows], each, name, run)
             divisors = np.ones(q)
         Y = at_common_place(Y, joint.equal)[joint.node]
         extensions = np.repeat(np.diag(1 / divisors)[None], self.n_sets_, axis=0)
         self._keep_rows(own, joint.scales, extensions, np.zeros((self.n_sets_, q)))
         return self._with_excluded(Y, Xs, run)
-
-    def _fit_features(
-        self,
-        Xs: list[Any],
-        own: list[Any],
-        joint: JointGraph,
-        known: np.ndarray | None,
-        q: int,
-        run: FitContext,
-    ) -> np.ndarray:
-        functions = linear_functions(own, joint.W, type(self).__name__, run)
-        ridge = float(self.ridge)
-        if known is None:
-            self.eigenvalues_, G = functions.axes(q, ridge)
-        else:
-            rows = np.flatnonzero(~np.isnan(known[:, 0]))
-            G = functions.nearest(rows, known[rows], float(self.mu) / rows.size, ridge)
-        self._keep_projections(functions.projections(G))
-        return self._project_all(Xs, run)
 
     def _project_all(self, Xs: list[Any], run: FitContext) -> np.ndarray:
         return np.concatenate([self._place(X, d, run) for d, X in enumerate(Xs)])
@@ -264,49 +239,35 @@ class ManifoldAlignment(PlacedTables):
         name, starts = type(self).__name__, self.row_starts_
         self.excluded_, self.n_connected_components_ = np.empty(0, np.int64), 1
         if self.level == "given":
-            own = [(np.zeros(q), np.eye(q), X.astype(np.float64)) for X in self._finished(Xs, q)]
+            self._check_finished(Xs, q)
+            own = [(np.zeros(q), np.eye(q), X.astype(np.float64)) for X in Xs]
         else:
-            own = [principal_map(X, q, run) for X in Xs]
-        turns = turns_onto_first([Y for _, _, Y in own], matches, starts, name)
-        V = [
-            turn.scale * np.einsum("pq,qr->pr", axes, turn.R)
-            for (_, axes, _), turn in zip(own, turns, strict=True)
-        ]
+            own = [maps.principal_map(X, q, run) for X in Xs]
+        means, axes, scores = zip(*own, strict=True)
+        turns = maps.turns_onto_first(scores, matches, starts, name)
+        pairs = zip(axes, turns, strict=True)
+        V = [turn.scale * np.einsum("pq,qr->pr", own_axes, turn.R) for own_axes, turn in pairs]
         shifts = np.array([turn.shift for turn in turns])
         self.disparities_ = np.array([turn.disparity for turn in turns])
-        means = np.concatenate([mean for mean, _, _ in own])
-        self._keep_projections(Projections(means, np.concatenate(V), shifts))
+        self._keep_projections(maps.Projections(np.concatenate(means), np.concatenate(V), shifts))
         return self._project_all(Xs, run)
 
     def _turn_eigenmaps(
         self, Xs: list[Any], matches: Matches, q: int, run: FitContext
     ) -> np.ndarray:
         name, starts, metric = type(self).__name__, self.row_starts_, self._graph_metric()
-        graphs = neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
-        own = [
-            eigenmap(graph, X, q, self.on_disconnected, metric, name, run)
-            for graph, X in zip(graphs, Xs, strict=True)
-        ]
+        graphs = joint_graphs.neighbor_graphs(Xs, int(self.n_neighbors), metric, name, run)
+        options = q, self.on_disconnected, metric, name, run
+        own = [maps.eigenmap(graph, X, *options) for graph, X in zip(graphs, Xs, strict=True)]
         self.n_connected_components_ = max(each.n_components for each in own)
         kept = np.concatenate([each.kept + start for each, start in zip(own, starts, strict=False)])
-        place = np.full(int(starts[-1]), -1)
-        place[kept] = np.arange(kept.size)
-        inside = (place[matches.rows] >= 0) & (place[matches.columns] >= 0)
-        rows, columns = place[matches.rows[inside]], place[matches.columns[inside]]
+        among = matches.among(kept, int(starts[-1]))[1]
         own_starts = np.cumsum([0, *(each.kept.size for each in own)])
-        turns = turns_onto_first(
-            [each.Y for each in own],
-            Matches(rows, columns, matches.weights[inside]),
-            own_starts,
-            name,
-        )
+        turns = maps.turns_onto_first([each.Y for each in own], among, own_starts, name)
         self.disparities_ = np.array([turn.disparity for turn in turns])
-        extensions = np.array(
-            [
-                np.einsum("ai,a,aj->ij", turn.R, 1 / nystrom_divisors(each.eigenvalues), turn.R)
-                for each, turn in zip(own, turns, strict=True)
-            ]
-        )
+        divisors = (nystrom_divisors(each.eigenvalues) for each in own)
+        pairs = zip(turns, divisors, strict=True)
+        extensions = np.array([np.einsum("ai,a,aj->ij", t.R, 1 / d, t.R) for t, d in pairs])
         scales = np.concatenate([each.scales for each in own])
         centers = np.array([turn.shift for turn in turns])
         self._keep_rows(self._kept_rows(Xs, kept), scales, extensions, centers)
@@ -326,10 +287,7 @@ class ManifoldAlignment(PlacedTables):
         elif not turned and self.level == "given":
             refused = "level='given' takes finished maps; use method='procrustes'"
         elif hard and not turned and self.level == "feature":
-            refused = (
-                "mu='hard' gives matched rows one place, which projections cannot; give mu as a "
-                "number, or level='instance'"
-            )
+            refused = "mu='hard' needs level='instance'; projections cannot give rows one place"
         elif hard and not turned and correspondence is None and coordinates is None:
             refused = "mu='hard' needs correspondence; give mu as a number without it"
         if refused is not None:
@@ -344,11 +302,10 @@ class ManifoldAlignment(PlacedTables):
             )
         return q
 
-    def _finished(self, Xs: list[Any], q: int) -> list[np.ndarray]:
+    def _check_finished(self, Xs: list[Any], q: int) -> None:
         for d, X in enumerate(Xs):
             if X.shape[1] != q or not isinstance(X, np.ndarray):
                 raise DataError(
                     f"{type(self).__name__}: level='given' takes dense maps of n_components={q} "
                     f"columns, but Xs[{d}] has {X.shape[1]}."
                 )
-        return Xs

@@ -13,13 +13,18 @@ from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
-from lowland._base.validation import all_finite, check_matrix
+from lowland._base.threads import limit_blas
+from lowland._base.traits import Reading
+from lowland._base.validation import all_finite
 from lowland._engines.gaussian_processes.covariance import KINDS, Covariance
 from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.gaussian_processes.places import place_rows
 from lowland._engines.linalg import products
 from lowland._engines.linalg.moments import column_moments
+from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.products import row_blocks, rows_within
+from lowland._engines.network.quasi_newton import minimize
+from lowland._engines.network.row_space import RowSpace, row_space
 
 # Where rows belong in the map of a Gaussian process, each row by itself.
 #
@@ -141,7 +146,40 @@ def _descended(
     return found.X.reshape(starts.shape), found.energy.reshape(n_starts, n)
 
 
+# Training: all unknowns are one vector, and L-BFGS minimizes the loss per value of the table.
+
+
 MOST_INDUCING = 2000
+MOST_NOISE, LEAST_NOISE = 0.5, 0.01  # s^2 at the start
+FAILED = 1e10  # loss per value where the covariance has no Cholesky factor
+
+
+def principal_start(Y: np.ndarray, q: int, run: FitContext) -> tuple[np.ndarray, float]:
+    """Principal components, and the share of the variance that they leave as the first s^2."""
+    found = leading_axes(Y, q, run.threads, run.rng, run.monitor)
+    share = float(found.variances.sum() / found.total_variance) if found.total_variance > 0 else 0.0
+    X = products.times(Y, found.mean, found.axes.T, run.threads)
+    return X, float(np.clip(1 - share, LEAST_NOISE, MOST_NOISE))
+
+
+def loss_per_value(problem: Any, vector: np.ndarray) -> tuple[float, np.ndarray]:
+    """Minus the bound of a problem per value of its table, and its slope."""
+    try:
+        value, slopes = problem.bound(problem.unpacked(vector))
+    except np.linalg.LinAlgError:
+        return FAILED, np.zeros_like(vector)
+    slope, n_values = slopes.packed(), len(problem.Y) * problem.n_columns
+    if not (np.isfinite(value) and np.isfinite(slope).all()):
+        return FAILED, np.zeros_like(vector)
+    return -value / n_values, -slope / n_values
+
+
+class Learned(NamedTuple):
+    """The numbers of the rows that are trained on, and standardized rows with their products."""
+
+    chosen: Any
+    space: RowSpace
+    Y: np.ndarray
 
 
 class GaussianProcessReducer(Invertible):
@@ -213,6 +251,17 @@ class GaussianProcessReducer(Invertible):
     loss_history_: np.ndarray = fitted("n_losses")
     n_iter_: int = fitted(type=int)
 
+    accepts_sparse = True
+    components_limit = "rank"
+    reading = Reading(
+        axes="The first axis is the one that rows depend on most; axes without relevance are 0.",
+        distances="Rows that are near in the map are similar. Similar rows may be far apart, "
+        "because the function may come back to where it was.",
+        gaps="A gap is a region where the function is uncertain; how wide it is drawn says little.",
+        sizes="Sizes of groups follow how much their rows differ.",
+        scale="One unit is one length scale: so far apart, rows have a correlation of about half.",
+    )
+
     @property
     def log_likelihood_(self) -> float:
         """log p of the fitted table given the map, or its lower bound, without the prior."""
@@ -239,6 +288,40 @@ class GaussianProcessReducer(Invertible):
         """In float64."""
         return np.ascontiguousarray((X - self.mean_) / self.scale_, dtype=np.float64)
 
+    def _learned(self, X: np.ndarray, m: int, run: FitContext) -> Learned:
+        """m random rows of X, standardized with the mean and the scale of all."""
+        self._learn_scale(X)
+        chosen = run.some_rows(len(X), m)
+        S = self._standardized(X[chosen])
+        space = row_space(S)
+        return Learned(chosen, space, space.unscaled(S, run.threads))
+
+    def _count_inducing(self, n: int) -> int:
+        """Inducing points for n rows; more than a linear process has axes are combinations."""
+        m = min(n, int(self.n_inducing))
+        return min(m, int(self.n_components) + int(self.bias)) if self.kernel == "linear" else m
+
+    def _trained(
+        self, problem: Any, first: Any, show: Callable[[Any], np.ndarray], run: FitContext
+    ) -> Any:
+        """The unknowns with the lowest loss from the ``first`` ones, in the standard form.
+
+        ``show(unknowns)`` makes the map that a callback gets.
+        """
+        with limit_blas(1):
+            found = minimize(
+                problem.loss,
+                first.packed(),
+                max_iter=int(self.max_iter),
+                tol=float(self.tol),
+                monitor=run.monitor,
+                show=lambda vector: show(problem.standard(problem.unpacked(vector))),
+                bounds=problem.bounds(first),
+            )
+            self.loss_history_, self.n_iter_ = found.losses, found.n_iter
+            self.mean_log_likelihood_ = -float(found.losses[-1])
+            return problem.standard(problem.unpacked(found.point))
+
     def _covariance(self) -> Covariance:
         return Covariance(self.kernel, int(self.n_components), bias=bool(self.bias))
 
@@ -250,14 +333,9 @@ class GaussianProcessReducer(Invertible):
         """Of standardized rows."""
         with np.errstate(over="ignore"):  # numbers of a hostile model file
             noise = float(np.square(np.float64(self.noise_) / self.scale_))
-        return Posterior(
-            self._covariance(),
-            self.log_parameters_,
-            np.ascontiguousarray(self._inputs(), dtype=np.float64),
-            self.weights_,
-            self.precision_,
-            noise,
-        )
+        inputs = np.ascontiguousarray(self._inputs(), dtype=np.float64)
+        process = self._covariance(), self.log_parameters_, inputs
+        return Posterior(*process, self.weights_, self.precision_, noise)
 
     def _keep(self, posterior: Posterior, relevance: np.ndarray) -> None:
         """Set the attributes of the process from its posterior."""
@@ -273,19 +351,11 @@ class GaussianProcessReducer(Invertible):
         number for each point, since all columns share it.
         """
         rows = super().inverse_transform(X)
-        if not return_std:
-            return rows
-        return rows, self.uncertainty(X)
+        return (rows, self.uncertainty(X)) if return_std else rows
 
     def uncertainty(self, X: Any) -> np.ndarray:
         """Standard deviation of a new row at points X of the map, in the units of the table."""
-        self._require_fitted()
-        Y = np.ascontiguousarray(check_matrix(X, owner=type(self).__name__), dtype=np.float64)
-        if Y.shape[1] != self._n_features_out:
-            raise DataError(
-                f"X has {Y.shape[1]} columns, but the map of this {type(self).__name__} has "
-                f"{self._n_features_out} dimensions."
-            )
+        Y = np.ascontiguousarray(self._check_points(X), dtype=np.float64)
         posterior = self._posterior()
         with self._running() as run, np.errstate(over="ignore", invalid="ignore"):
             variance = posterior.variance(Y, run.threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -10,37 +10,244 @@ from lowland._base.constraints import Integer, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import above
+from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
-from lowland._engines.gaussian_processes.exact import exact_posterior
-from lowland._engines.gaussian_processes.streamed import streamed_posterior
+from lowland._engines.gaussian_processes.covariance import Covariance
+from lowland._engines.gaussian_processes.exact import exact_posterior, log_likelihood
+from lowland._engines.gaussian_processes.streamed import streamed_bound, streamed_posterior
+from lowland._engines.kernels.kernel_operators import Kernel, kernel_matrix
 from lowland._engines.kernels.kernel_values import median_distance
 from lowland._engines.linalg import products
-from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
+from lowland._engines.linalg.eigen import all_eigenpairs
+from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.network.layers import apply
-from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost
-from lowland.methods.latent._back_training import (
-    Constraint,
-    Perceptron,
-    Problem,
-    kernel_basis,
-    kernel_places,
-    linear_basis,
-    network_of,
-    train,
-)
-from lowland.methods.latent._base import GaussianProcessReducer
+from lowland._engines.network.layers import Network, apply, backward, first_weights, forward
+from lowland._engines.network.quasi_newton import minimize
+from lowland._engines.network.row_space import RowSpace, row_space_cost
+from lowland.methods.latent._base import GaussianProcessReducer, loss_per_value, principal_start
 
 EXACT_ROWS = 200  # inference="auto" is exact for so many rows
 LEARNED_ROWS, LEARNED_VALUES = 5000, 2_000_000  # the model is trained on so many at most
 FEWEST_LEARNED = 1000
 MOST_CENTERS = 500
 MOST_HIDDEN = 10_000
-MOST_NOISE, LEAST_NOISE = 0.5, 0.01  # s^2 at the start
 FARTHEST = 1e8  # standardized values beyond are taken as this
+
+
+# Training of a back-constrained model: parameters of g and of the process are one vector.
+#
+#     L(A, theta, s^2, Z) = log p(Y | X = g(Y; A)), or its bound by inducing points Z
+#
+# The likelihood stays the same if an axis of the map and its length scale are multiplied by one
+# number. Therefore the axes are brought to the units of their length scales afterwards, and sorted
+# by their relevance.
+
+
+# The functions g that place rows: x = g(y; A), with slopes by A.
+#
+#     kernel    g(y) = sum_j a_j k(y, c_j),  k(y, c) = exp(-|y - c|^2 / (2 w^2)),  c_j centers
+#     linear    g(y) = sum_j a_j y_j
+#     network   g(y) = W_2^T tanh(W_1^T y + b_1) + b_2
+#
+# The first two are linear in A. They are learned as g(y) = B^T T^T k(y), where T makes the
+# functions T^T k orthonormal: the norm of B is then that of g in the space of the kernel, and a
+# descent changes smooth functions first.
+
+
+RIDGE = 1e-3  # of the least squares fit to the start, relative to the mean square of a function
+NO_FUNCTION = 1e-10  # share of the largest eigenvalue
+START_STEPS = 200  # of the network's least squares fit to the start
+
+
+class LinearBasis(NamedTuple):
+    """X = F B; A = T B. F (n, r) are the values of the functions for the rows, T (m, r).
+
+    Like :class:`Perceptron`, g on the rows that it is learned from, as a function of its
+    parameters, one vector.
+    """
+
+    F: np.ndarray
+    T: np.ndarray
+    q: int
+
+    def start(self, X: np.ndarray, run: FitContext) -> np.ndarray:
+        """Parameters of the least squares fit to places X."""
+        with limit_blas(1):
+            FF = self.F.T @ self.F
+            FF.flat[:: len(FF) + 1] += RIDGE * (np.trace(FF) / max(1, len(FF)) or 1.0)
+            return np.linalg.solve(FF, self.F.T @ X).ravel()
+
+    def places(self, parameters: np.ndarray) -> np.ndarray:
+        """g of all rows, (n, q)."""
+        return self.F @ parameters.reshape(-1, self.q)
+
+    def slope(self, parameters: np.ndarray, by_X: np.ndarray) -> np.ndarray:
+        """The slope by the parameters of a function of the places, whose slope is given."""
+        return (self.F.T @ by_X).ravel()
+
+    def scaled(self, parameters: np.ndarray, order: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """A, for axes in another order, each divided by its scale, as one vector."""
+        with limit_blas(1):
+            return (self.T @ (parameters.reshape(-1, self.q)[:, order] / scale)).ravel()
+
+
+def kernel_places(
+    S: np.ndarray, centers: np.ndarray, width: float, A: np.ndarray, threads: int
+) -> np.ndarray:
+    """sum_j a_j k(y, c_j) of each row y of S, independent of the other rows."""
+    return kernel_matrix(centers, _rbf(width), threads).rows_times(S, A)
+
+
+def kernel_basis(
+    S: np.ndarray, centers: np.ndarray, width: float, q: int, threads: int
+) -> LinearBasis:
+    """T = U L^-1/2 from k(C, C) = U L U^T, without functions that rounding alone has made."""
+    operator = kernel_matrix(centers, _rbf(width), threads)
+    values, U = all_eigenpairs(operator.matrix())
+    kept = values > NO_FUNCTION * values[0]
+    T = U[:, kept] / np.sqrt(values[kept])
+    return LinearBasis(products.times(operator.rows(S), np.zeros(len(centers)), T, threads), T, q)
+
+
+def linear_basis(S: np.ndarray, q: int, threads: int) -> LinearBasis:
+    """T = U L^-1/2 from S^T S / n = U L U^T: principal components of unit variance."""
+    scatter = products.transpose_times(S, np.zeros(S.shape[1]), S, threads)
+    values, U = all_eigenpairs(scatter / len(S))
+    kept = values > NO_FUNCTION * values[0] if values[0] > 0 else np.zeros(len(values), dtype=bool)
+    T = U[:, kept] / np.sqrt(values[kept])
+    return LinearBasis(products.times(S, np.zeros(len(T)), T, threads), T, q)
+
+
+def _rbf(width: float) -> Kernel:
+    with np.errstate(over="ignore", divide="ignore"):  # widths of a hostile model file
+        return Kernel("rbf", gamma=float(0.5 / np.square(np.float64(width))))
+
+
+def network_of(p: int, hidden: int, q: int) -> Network:
+    """The layers of g."""
+    return Network((p, hidden, q), ("tanh", "linear"))
+
+
+class Perceptron(NamedTuple):
+    """A network with one hidden layer on the rows S."""
+
+    network: Network
+    S: np.ndarray
+    threads: int
+
+    def start(self, X: np.ndarray, run: FitContext) -> np.ndarray:
+        def error(weights: np.ndarray) -> tuple[float, np.ndarray]:
+            passed = forward(self.network, weights, self.S, self.threads)
+            rest = passed.output - X
+            slope = 2 / rest.size * rest
+            found = backward(self.network, weights, passed, slope, self.threads, with_x=False)
+            return float(np.mean(rest**2)), found.weights
+
+        silent = Monitor()
+        first = first_weights(self.network, run.rng)
+        return minimize(error, first, max_iter=START_STEPS, tol=1e-7, monitor=silent).point
+
+    def places(self, parameters: np.ndarray) -> np.ndarray:
+        return apply(self.network, parameters, self.S, self.threads)
+
+    def slope(self, parameters: np.ndarray, by_X: np.ndarray) -> np.ndarray:
+        passed = forward(self.network, parameters, self.S, self.threads)
+        return backward(self.network, parameters, passed, by_X, self.threads, with_x=False).weights
+
+    def scaled(self, parameters: np.ndarray, order: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        weights = parameters.copy()
+        last = self.network.layers(weights)[-1]
+        last.W[...], last.b[...] = last.W[:, order] / scale, last.b[order] / scale
+        return weights
+
+
+Constraint = LinearBasis | Perceptron
+
+# The least and the largest values for columns of mean variance 1: of s^2, and of the variance,
+# length scales, weights and bias of the covariance. Without them the variance of data without noise
+# grows until the uncertainty is rounding.
+NOISES = (1e-5, 10.0)
+LEAST, MOST = (1e-3, 1e-3, 1e-6, 1e-6), (1e2, 1e3, 1e6, 1e2)
+FIRST_BIAS = 0.1
+
+
+class Parameters(NamedTuple):
+    """Of g, of the covariance (logarithms), log s^2, and inducing points, none if exact."""
+
+    g: np.ndarray
+    theta: np.ndarray
+    log_noise: float
+    Z: np.ndarray
+
+    def packed(self) -> np.ndarray:
+        """All of them as one vector."""
+        return np.concatenate([self.g, self.theta, [self.log_noise], self.Z.ravel()])
+
+
+class Problem(NamedTuple):
+    """Rows Y (n, r) whose products are those of a table of ``n_columns``, and m inducing points."""
+
+    constraint: Constraint
+    covariance: Covariance
+    Y: np.ndarray
+    n_columns: int
+    n_inducing: int
+    threads: int = 1
+
+    def unpacked(self, vector: np.ndarray) -> Parameters:
+        """The inverse of :meth:`Parameters.packed`."""
+        k, m, q = self.covariance.n_parameters, self.n_inducing, self.covariance.q
+        at = len(vector) - m * q
+        g, theta = vector[: at - 1 - k], vector[at - 1 - k : at - 1]
+        return Parameters(g, theta, float(vector[at - 1]), vector[at:].reshape(m, q))
+
+    def start(self, X: np.ndarray, noise: float, run: FitContext) -> Parameters:
+        """The g nearest to places X, a process with this s^2, and the places of random rows."""
+        with limit_blas(1):
+            g = self.constraint.start(X, run)
+            chosen = np.sort(run.rng.choice(len(X), self.n_inducing, replace=False))
+            theta = self.covariance.vector(bias=FIRST_BIAS)
+            return Parameters(g, theta, float(np.log(noise)), self.constraint.places(g)[chosen])
+
+    def bound(self, now: Parameters) -> tuple[float, Parameters]:
+        """L, and its slopes."""
+        X, process = self.constraint.places(now.g), (self.covariance, now.theta, now.log_noise)
+        if self.n_inducing:
+            L = streamed_bound(*process, X, now.Z, self.Y, self.threads, self.n_columns)
+            by_Z = L.Z
+        else:
+            L = log_likelihood(*process, X, self.Y, self.n_columns, self.threads)
+            by_Z = now.Z
+        return L.value, Parameters(self.constraint.slope(now.g, L.X), L.theta, L.noise, by_Z)
+
+    def loss(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        """-L per value of the table, and its slope."""
+        return loss_per_value(self, vector)
+
+    def bounds(self, first: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the largest values of all parameters."""
+        free, points = np.full(first.g.shape, np.inf), np.full(first.Z.shape, np.inf)
+        logs, vector = np.log(NOISES), self.covariance.vector
+        least = Parameters(-free, vector(*LEAST), logs[0], -points)
+        return least.packed(), Parameters(free, vector(*MOST), logs[1], points).packed()
+
+    def standard(self, found: Parameters) -> Parameters:
+        """The model in units of its length scales, the most relevant axis first; A in place of B.
+
+        Relevance is that of axes of equal variance.
+        """
+        covariance = self.covariance
+        spread = self.constraint.places(found.g).std(axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        factors = covariance.factors(covariance.stretched(found.theta, 1 / spread))
+        order = np.argsort(-factors, kind="stable")
+        scale = (spread / factors)[order]
+        g, Z = self.constraint.scaled(found.g, order, scale), found.Z[:, order] / scale
+        theta = covariance.stretched(covariance.permuted(found.theta, order), 1 / scale)
+        return Parameters(g, theta, found.log_noise, Z)
 
 
 class BackConstrainedGPLVM(GaussianProcessReducer):
@@ -142,8 +349,6 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
     )
     reference = "Lawrence & Quinonero-Candela (2006)"
     aliases = ("bc-gplvm", "bcgplvm")
-    accepts_sparse = True
-    components_limit = "rank"
     reading = Reading(
         axes="The axes have no meaning of their own; the first is the one that rows depend on "
         "most.",
@@ -191,28 +396,18 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         learned = n if exact else _n_learned(n, p)
         self._require_room(learned, p, exact)
         X = as_dense(X, type(self).__name__)
-        self._learn_scale(X)
-        chosen = np.sort(run.rng.choice(n, learned, replace=False)) if learned < n else slice(None)
-        S = self._standardized(X[chosen])
-        space = row_space(S)
-        Y = S if space is None else space.coordinates(S, run.threads) / space.size
-        start, noise = _principal_start(Y, q, run)
+        chosen, space, Y = self._learned(X, learned, run)
+        scores, noise = principal_start(Y, q, run)
         constraint = self._constraint(Y, space, X[chosen], run)
-        m = 0 if exact else min(int(self.n_inducing), learned)
-        if self.kernel == "linear":  # more are linear combinations of these
-            m = min(m, q + int(self.bias))
-        found = train(
-            Problem(constraint, self._covariance(), Y, p, m, run.threads),
-            start,
-            noise,
-            run,
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            show=lambda A: self._g(self._widened(A, space), X, run),
-        )
-        self.coefficients_ = self._widened(found.A, space)
-        self.loss_history_, self.n_iter_ = found.losses, found.n_iter
-        self.mean_log_likelihood_ = -float(found.losses[-1])
+        m = 0 if exact else self._count_inducing(learned)
+        problem = Problem(constraint, self._covariance(), Y, p, m, run.threads)
+        first = problem.start(scores / (float(scores[:, 0].std()) or 1.0), noise, run)
+
+        def show(now: Parameters) -> np.ndarray:
+            return self._g(self._widened(now.g, space), X, run)
+
+        found = self._trained(problem, first, show, run)
+        self.coefficients_ = self._widened(found.g, space)
         self.embedding_ = self._g(self.coefficients_, X, run)
         places = self.embedding_[chosen].astype(np.float64)
         process = (self._covariance(), found.theta, found.log_noise, places)
@@ -222,8 +417,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
                 posterior = exact_posterior(*process, Y, run.threads)
             else:
                 posterior = streamed_posterior(*process, found.Z, Y, run.threads)
-            if space is not None:
-                posterior = posterior._replace(weights=posterior.weights @ space.axes)
+        posterior = posterior._replace(weights=space.restored(posterior.weights))
         self._keep(posterior, places.var(axis=0))
         return self.embedding_.copy()
 
@@ -239,7 +433,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         )
 
     def _constraint(
-        self, Y: np.ndarray, space: RowSpace | None, rows: np.ndarray, run: FitContext
+        self, Y: np.ndarray, space: RowSpace, rows: np.ndarray, run: FitContext
     ) -> Constraint:
         """g of the standardized rows Y; sets ``centers_`` and ``width_``."""
         q = int(self.n_components)
@@ -248,22 +442,21 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
         if self.mapping == "linear":
             return linear_basis(Y, q, run.threads)
         if self.mapping == "network":
-            inputs = Y if space is None else Y * space.size
-            return Perceptron(network_of(Y.shape[1], int(self.hidden), q), inputs, run.threads)
-        c = min(len(Y), MOST_CENTERS)
-        at = np.sort(run.rng.choice(len(Y), c, replace=False)) if c < len(Y) else slice(None)
+            network = network_of(Y.shape[1], int(self.hidden), q)
+            return Perceptron(network, Y * space.size, run.threads)
+        at = run.some_rows(len(Y), MOST_CENTERS)
         self.centers_ = rows[at].astype(np.float64)
         return kernel_basis(Y, Y[at], relative, q, run.threads)
 
-    def _widened(self, A: np.ndarray, space: RowSpace | None) -> np.ndarray:
+    def _widened(self, A: np.ndarray, space: RowSpace) -> np.ndarray:
         """A for all columns, from that for coordinates in the space of the rows."""
-        if space is None or self.mapping == "kernel":
+        if space.axes is None or self.mapping == "kernel":
             return A
         q = int(self.n_components)
         if self.mapping == "linear":
             return np.einsum("rp,rq->pq", space.axes, A.reshape(-1, q)).ravel()
         network = network_of(len(space.axes), int(self.hidden), q)
-        return space.widened(network, A, inputs=True)[1]
+        return space.widened(network, A, inputs=True)
 
     # --- g --------------------------------------------------------------------------------------
 
@@ -287,15 +480,6 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
                 width = float(self.width_ / self.scale_)
                 Y[at] = kernel_places(S, centers, width, A.reshape(-1, q), run.threads)
         return Y
-
-
-def _principal_start(Y: np.ndarray, q: int, run: FitContext) -> tuple[np.ndarray, float]:
-    """Principal components, of which the first has unit variance, and the variance of the rest."""
-    found = leading_axes(Y, q, run.threads, run.rng, run.monitor)
-    X = products.times(Y, found.mean, found.axes.T, run.threads)
-    share = float(found.variances.sum() / found.total_variance) if found.total_variance > 0 else 0.0
-    size = X[:, 0].std()
-    return X / (size if size > 0 else 1.0), float(np.clip(1 - share, LEAST_NOISE, MOST_NOISE))
 
 
 def _n_learned(n: int, p: int) -> int:

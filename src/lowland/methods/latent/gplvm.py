@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,28 +12,23 @@ from lowland._base.memory import require_memory
 from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
-from lowland._base.traits import Card, Estimate, Reading
+from lowland._base.traits import Card, Estimate
 from lowland._base.validation import as_dense
-from lowland._engines.gaussian_processes.stochastic import training_cost
-from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.gaussian_processes import stochastic
+from lowland._engines.gaussian_processes.covariance import Covariance
+from lowland._engines.gaussian_processes.exact import Posterior, exact_posterior, log_likelihood
+from lowland._engines.gaussian_processes.stochastic import minus_log_prior, training_cost
+from lowland._engines.gaussian_processes.streamed import streamed_posterior
+from lowland._engines.graphs.components import connect
+from lowland._engines.graphs.geodesics import shortest_paths
+from lowland._engines.graphs.weights import symmetrize
+from lowland._engines.linalg import products
+from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.neighbors.index import query_fitted
-from lowland.methods.latent._base import (
-    MOST_INDUCING,
-    GaussianProcessReducer,
-    Placed,
-    Process,
-    placed_rows,
-)
-from lowland.methods.latent._gplvm_training import (
-    FROM_LINEAR,
-    FROM_MAP,
-    Trained,
-    first_state,
-    in_length_scales,
-    starting_places,
-    train_exactly,
-    train_sparsely,
-)
+from lowland._engines.neighbors.search import neighbor_graph
+from lowland._engines.network.quasi_newton import minimize
+from lowland._engines.stress.initial_map import given_numbers, landmark_map
+from lowland.methods.latent import _base as processes
 
 INDUCING = 150  # as likely as exact inference at 2 000 rows, in half the time
 EXACT_ROWS = 2000  # inference="auto" is exact up to so many
@@ -47,7 +42,188 @@ def _exact_steps(n: int, max_iter: int) -> int:
     return min(max_iter, max(LEAST_EXACT, int(max_iter * (ALL_EXACT_ROWS / n) ** 2)))
 
 
-class GPLVM(GaussianProcessReducer):
+# GPLVM: the maximum of log p(Y | X) + log p(X) over places, parameters and inducing points.
+
+
+# GPLVM: where the rows are before the first step.
+
+
+NEIGHBORS = 10  # of the graph that "isomap" measures along
+LANDMARKS = 1000  # of geodesic distances
+FLAT = 1e-6  # an axis that varies less, beside the first, is set to 0
+
+
+def starting_places(init: Any, Y: np.ndarray, q: int, run: FitContext) -> np.ndarray:
+    """Places (n, q), centered, of unit variance along the widest axis."""
+    if not isinstance(init, str):
+        n = len(Y)
+        X = given_numbers(init, (n, q), f"the map is {n} rows x {q} columns")
+        greatest = float(np.abs(X).max())
+        return _unit(X / greatest if greatest > 0 else X)
+    if init == "isomap" and len(Y) > 2:
+        return _unit(_geodesic_places(Y, q, run))
+    return _unit(_principal_places(Y, q, run))
+
+
+def _unit(X: np.ndarray) -> np.ndarray:
+    X = X - X.mean(axis=0)
+    widths = np.sqrt(np.mean(X**2, axis=0))
+    widest = float(widths.max())
+    if not widest > 0:
+        return np.zeros_like(X)
+    return np.where(widths > FLAT * widest, X / widest, 0.0)
+
+
+def _principal_places(Y: np.ndarray, q: int, run: FitContext) -> np.ndarray:
+    found = leading_axes(Y, min(q, *Y.shape), run.threads, run.rng, run.monitor)
+    X = np.zeros((len(Y), q))
+    X[:, : len(found.axes)] = products.times(Y, found.mean, found.axes.T, run.threads)
+    return X
+
+
+def _geodesic_places(Y: np.ndarray, q: int, run: FitContext) -> np.ndarray:
+    """Classical scaling of distances along the neighbor graph to landmarks, as Isomap does."""
+    n, threads, monitor = len(Y), run.threads, run.monitor
+    m = min(n, LANDMARKS)
+    require_memory(
+        24 * n * m, task=f"GPLVM: the start by Isomap of {n} rows", alternative="init='ppca'"
+    )
+    found = neighbor_graph(Y, min(NEIGHBORS, n - 1), threads=threads, rng=run.rng, monitor=monitor)
+    graph = connect(symmetrize(found), Y, threads=threads, monitor=monitor).graph
+    chosen = np.sort(run.rng.choice(n, m, replace=False))
+    paths = shortest_paths(graph, chosen, threads=threads, monitor=monitor)
+    return landmark_map(paths, chosen, min(q, m), run)
+
+
+VARIANCE, LENGTH, WEIGHT, BIAS = (1e-3, 1e3), (1e-2, 1e3), (1e-6, 1e2), (1e-6, 1e2)
+NOISE = (1e-5, 1e1)  # variance, beside that of the columns
+FIRST_BIAS = 0.1
+
+
+class Start(NamedTuple):
+    """Length scales and noise variance at the start, and the step of places beside logarithms."""
+
+    length: float
+    noise: float
+    step: float
+
+
+# A linear start is almost linear, and its places move sooner than lengths shrink: the map unfolds.
+# From a map that is unrolled already, such a process would roll it up again.
+FROM_LINEAR, FROM_MAP = Start(10.0, 0.5, 10.0), Start(1.0, 0.1, 1.0)
+
+
+class State(NamedTuple):
+    """Places, log parameters, log noise variance, and inducing points; these None if exact."""
+
+    X: np.ndarray
+    theta: np.ndarray
+    log_noise: float
+    Z: np.ndarray | None
+
+    def posterior(self, covariance: Covariance, Y: np.ndarray, threads: int) -> Posterior:
+        """Of the rows at these places."""
+        process = (covariance, self.theta, self.log_noise, self.X)
+        if self.Z is None:
+            return exact_posterior(*process, Y, threads)
+        return streamed_posterior(*process, self.Z, Y, threads)
+
+
+def in_length_scales(covariance: Covariance, state: State) -> tuple[State, np.ndarray]:
+    """The same model with axes in units of their length scales, the most relevant axis first.
+
+    Also the deviations of the prior along these axes, which were 1.
+    """
+    factors = covariance.factors(state.theta)
+    order = np.argsort(-factors, kind="stable")
+    factors = factors[order]
+    theta = covariance.stretched(covariance.permuted(state.theta, order), factors)
+    Z = None if state.Z is None else state.Z[:, order] * factors
+    return State(state.X[:, order] * factors, theta, state.log_noise, Z), factors
+
+
+class Trained(NamedTuple):
+    """The last state, its log-likelihood per value, and the losses per value."""
+
+    state: State
+    mean_log_likelihood: float
+    losses: np.ndarray
+
+
+class Training(NamedTuple):
+    """Standardized rows, and the step of their places beside that of logarithms."""
+
+    covariance: Covariance
+    Y: np.ndarray
+    tol: float
+    step: float
+    run: FitContext
+
+    def exactly(self, start: State, max_iter: int, done: int = 0) -> Trained:
+        """L-BFGS on X / step, the logarithms of the parameters and that of the noise variance."""
+        (n, D), k, step = self.Y.shape, len(start.theta), self.step
+        seen = self._with_fewer_columns()
+
+        def state_of(vector: np.ndarray) -> State:
+            X = step * vector[k + 1 :].reshape(start.X.shape)
+            return State(X, vector[:k], float(vector[k]), None)
+
+        def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
+            X, theta, log_noise, _ = state_of(vector)
+            process = (self.covariance, theta, log_noise)
+            f = log_likelihood(*process, X, seen, D, self.run.threads)
+            slope = np.concatenate([-f.theta, [-f.noise], step * (X - f.X).ravel()])
+            return (minus_log_prior(X) - f.value) / (n * D), slope / (n * D)
+
+        free = np.full(start.X.size, np.inf)
+        least, most = self._bounds()
+        found = minimize(
+            negative,
+            np.concatenate([start.theta, [start.log_noise], start.X.ravel() / step]),
+            max_iter=max_iter,
+            tol=self.tol,
+            monitor=self.run.monitor,
+            show=lambda vector: state_of(vector).X,
+            bounds=(np.concatenate([least, -free]), np.concatenate([most, free])),
+            done=done,
+        )
+        last = state_of(found.point)
+        likelihood = minus_log_prior(last.X) / (n * D) - float(found.losses[-1])
+        return Trained(last, likelihood, found.losses)
+
+    def sparsely(self, start: State, max_iter: int, in_parts: bool) -> Trained:
+        """The bound by inducing points in place of the likelihood, on all rows or growing parts."""
+        X, theta, log_noise, Z = start
+        found = stochastic.train(
+            *(self.covariance, theta, log_noise, X, Z, self._with_fewer_columns()),
+            max_iter=max_iter,
+            rng=self.run.rng,
+            threads=self.run.threads,
+            monitor=self.run.monitor,
+            tol=self.tol,
+            bounds=self._bounds(),
+            step=self.step,
+            in_parts=in_parts,
+            n_columns=self.Y.shape[1],
+        )
+        state = State(found.X, found.theta, found.log_noise, found.Z)
+        return Trained(state, found.bound / self.Y.size, found.losses)
+
+    def _with_fewer_columns(self) -> np.ndarray:
+        """A table with the same inner products of rows, and at most as many columns as rows."""
+        if self.Y.shape[1] <= len(self.Y):
+            return self.Y
+        return np.ascontiguousarray(np.linalg.qr(self.Y.T, mode="r").T)
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest logarithms of the parameters and of the noise variance."""
+        ends = zip(VARIANCE, LENGTH, WEIGHT, BIAS, strict=True)
+        vectors = [self.covariance.vector(*end) for end in ends]
+        least, most = (np.append(v, np.log(s)) for v, s in zip(vectors, NOISE, strict=True))
+        return least, most
+
+
+class GPLVM(processes.GaussianProcessReducer):
     """max over X of log p(Y | X) + log p(X), p(Y | X) = prod_j N(y_j; 0, k(X, X) + noise I).
 
     Each column y_j of the table is a draw of one Gaussian process of the unknown places X of the
@@ -138,7 +314,7 @@ class GPLVM(GaussianProcessReducer):
     ((1, 4), (1,))
     """
 
-    n_inducing: int = param(Integer(1, MOST_INDUCING), default=INDUCING)
+    n_inducing: int = param(Integer(1, processes.MOST_INDUCING), default=INDUCING)
     init: Any = param(OneOf("ppca", "isomap") | Array(), default="ppca")
 
     fitted_rows_: np.ndarray = fitted("n_samples", "n_features")
@@ -152,16 +328,9 @@ class GPLVM(GaussianProcessReducer):
     )
     reference = "Lawrence (2005)"
     aliases = ("gaussian_process_latent_variable_model",)
-    accepts_sparse = True
-    components_limit = "rank"
-    reading = Reading(
+    reading = processes.GaussianProcessReducer.reading._replace(
         axes="The axes are the unknown coordinates of a smooth function that makes the rows; they "
-        "began as the principal axes.",
-        distances="Rows that are near in the map are similar. Similar rows may be far apart, "
-        "because the function may come back to where it was.",
-        gaps="A gap is a region where the function is uncertain; how wide it is drawn says little.",
-        sizes="Sizes of groups follow how much their rows differ.",
-        scale="One unit is one length scale: so far apart, rows have a correlation of about half.",
+        "began as the principal axes."
     )
 
     @classmethod
@@ -183,7 +352,9 @@ class GPLVM(GaussianProcessReducer):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n, p = X.shape
         q = self._check_components(n, p)
-        inference = self._inference(n)
+        inference = self.inference
+        if inference == "auto":
+            inference = "exact" if n <= EXACT_ROWS else "stochastic"
         self._require_room(n, p, inference)
         X = as_dense(X, type(self).__name__)
         self._learn_scale(X)
@@ -196,14 +367,9 @@ class GPLVM(GaussianProcessReducer):
         self.embedding_, self.fitted_rows_ = state.X.astype(X.dtype), X.copy()
         self.inducing_points_ = state.Z
         self.mean_log_likelihood_ = found.mean_log_likelihood
-        self.loss_history_, self.n_iter_ = found.losses, found.n_iter
+        self.loss_history_, self.n_iter_ = found.losses, len(found.losses) - 1
         self._keep(posterior, self.prior_deviations_**2)
         return self.embedding_.copy()
-
-    def _inference(self, n: int) -> str:
-        if self.inference != "auto":
-            return self.inference
-        return "exact" if n <= EXACT_ROWS else "stochastic"
 
     def _require_room(self, n: int, p: int, inference: str) -> None:
         m = min(n, int(self.n_inducing))
@@ -216,58 +382,39 @@ class GPLVM(GaussianProcessReducer):
 
     def _trained(self, X: np.ndarray, Y: np.ndarray, inference: str, run: FitContext) -> Trained:
         """Beyond some rows, exact steps come last: they cost n^3 each, and the others n."""
-        covariance, (n, max_iter) = self._covariance(), (len(X), int(self.max_iter))
-        first = FROM_LINEAR if isinstance(self.init, str) and self.init == "ppca" else FROM_MAP
-        options = {"tol": float(self.tol), "step": first.step}
+        covariance, n, max_iter = self._covariance(), len(X), int(self.max_iter)
+        linear = isinstance(self.init, str) and self.init == "ppca"
+        first = FROM_LINEAR if linear else FROM_MAP
+        task = Training(covariance, Y, float(self.tol), first.step, run)
+        theta = covariance.vector(1.0, first.length, 1.0 / covariance.q, FIRST_BIAS)
+        start = State(X, theta, float(np.log(first.noise)), None)
         n_exact = _exact_steps(n, max_iter) if inference == "exact" else 0
         if inference == "exact" and n_exact == max_iter:
-            start = first_state(covariance, first, X, None)
-            return train_exactly(covariance, start, Y, run, max_iter=max_iter, **options)
-        start, n_sparse = (
-            first_state(covariance, first, X, self._inducing(X, run)),
-            max_iter - n_exact,
-        )
-        in_parts = inference == "stochastic"
-        found = train_sparsely(
-            covariance, start, Y, run, max_iter=n_sparse, in_parts=in_parts, **options
-        )
+            return task.exactly(start, max_iter)
+        inducing = np.sort(run.rng.choice(n, self._count_inducing(n), replace=False))
+        start, in_parts = start._replace(Z=X[inducing]), inference == "stochastic"
+        found = task.sparsely(start, max_iter - n_exact, in_parts)
         if inference != "exact":
             return found
-        start, done = found.state._replace(Z=None), found.n_iter
-        last = train_exactly(covariance, start, Y, run, max_iter=n_exact, done=done, **options)
-        losses = np.concatenate([found.losses, last.losses[1:]])
-        return last._replace(losses=losses, n_iter=len(losses) - 1)
-
-    def _inducing(self, X: np.ndarray, run: FitContext) -> np.ndarray:
-        """Places of random rows; a linear process has no more than it has axes."""
-        m = min(len(X), int(self.n_inducing))
-        if self.kernel == "linear":
-            m = min(m, int(self.n_components) + int(self.bias))
-        return X[np.sort(run.rng.choice(len(X), m, replace=False))]
+        done = len(found.losses) - 1
+        last = task.exactly(found.state._replace(Z=None), n_exact, done)
+        return last._replace(losses=np.concatenate([found.losses, last.losses[1:]]))
 
     # --- new rows -------------------------------------------------------------------------------
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X = as_dense(X, type(self).__name__)
         Z = np.empty((len(X), int(self.n_components)), dtype=X.dtype)
-        near = query_fitted(
-            self.fitted_rows_,
-            X,
-            1,
-            metric="euclidean",
-            metric_params=None,
-            run=run,
-            approximate=False,
-        )
+        near = query_fitted(self.fitted_rows_, X, 1, run=run, approximate=False)
         known = near.distances[:, 0] == 0  # a row of the fit keeps its place
         Z[known] = self.embedding_[near.indices[known, 0]]
         Z[~known] = self._placed_rows(X[~known], run).X
         return Z
 
-    def _placed_rows(self, X: np.ndarray, run: FitContext) -> Placed:
-        process = Process(self._posterior(), self.prior_deviations_)
+    def _placed_rows(self, X: np.ndarray, run: FitContext) -> processes.Placed:
+        process = processes.Process(self._posterior(), self.prior_deviations_)
         anchors = self.embedding_.astype(np.float64)
-        return placed_rows(process, anchors, self._standardized(X), run.threads)
+        return processes.placed_rows(process, anchors, self._standardized(X), run.threads)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """log p(row | place) of each row at its place in the map, without the prior."""

@@ -11,6 +11,7 @@ axes are A times the left singular vectors of A^T M^T N^{1/2}, where N holds the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -48,24 +49,22 @@ class LabeledSums(NamedTuple):
     classes: np.ndarray
     sums: ClassMoments
 
+    @classmethod
+    def of(cls, X: Any, labels: Labels, named: Any, run: FitContext) -> LabeledSums:
+        """Of the rows of X; ``named`` lists all classes that may come, or is None."""
+        classes = join_classes(labels, None, named, owner="LDA")
+        codes = np.searchsorted(classes, labels.classes)[labels.codes]
+        return cls(classes, class_moments(X, codes, len(classes), run.threads, run.monitor))
 
-def labeled_sums(X: Any, labels: Labels, named: Any, run: FitContext) -> LabeledSums:
-    """Sums of the rows of X by class; ``named`` lists all classes that may come, or is None."""
-    classes = join_classes(labels, None, named, owner="LDA")
-    codes = np.searchsorted(classes, labels.classes)[labels.codes]
-    sums = class_moments(X, codes, len(classes), run.threads, run.monitor)
-    return LabeledSums(classes, sums)
-
-
-def merged(a: LabeledSums, b: LabeledSums) -> LabeledSums:
-    """Sums of the rows of both, over the classes of either."""
-    new = Labels(b.classes, np.arange(len(b.classes)))
-    classes = join_classes(new, a.classes, None, owner="LDA")
-    parts = [
-        widened(part.sums, np.searchsorted(classes, part.classes), len(classes)) for part in (a, b)
-    ]
-    sums = merge_classes(*parts)
-    return LabeledSums(classes, sums)
+    def merged(self, other: LabeledSums) -> LabeledSums:
+        """Sums of the rows of both, over the classes of either."""
+        new = Labels(other.classes, np.arange(len(other.classes)))
+        classes = join_classes(new, self.classes, None, owner="LDA")
+        parts = [
+            widened(p.sums, np.searchsorted(classes, p.classes), len(classes))
+            for p in (self, other)
+        ]
+        return LabeledSums(classes, merge_classes(*parts))
 
 
 def check_sizes(classes: np.ndarray, n: int, p: int, n_components: int | None) -> None:
@@ -76,10 +75,9 @@ def check_sizes(classes: np.ndarray, n: int, p: int, n_components: int | None) -
             "LDA needs at least two classes, but y has only one class, "
             f"{classes.tolist()[0]!r}; give rows of another class, too."
         )
-    if n <= C:
+    if n <= C:  # the variance within classes cannot be estimated
         raise DataError(
-            f"LDA needs more rows than classes, not {n} rows of {C} classes, because the variance "
-            "within classes cannot be estimated from one row per class; give more rows."
+            f"LDA needs more rows than classes, not {n} rows of {C} classes; give more rows."
         )
     most = min(C - 1, p)
     if n_components is not None and n_components > most:
@@ -129,25 +127,27 @@ def by_share(share: float, variances: np.ndarray, n_classes: int) -> Shrinkage:
     return Shrinkage(np.full(n_classes, 1.0 - share), ridge)
 
 
-def ledoit_wolf_classes(
-    X: Any,
-    codes: np.ndarray,
-    columns: ClassColumns,
-    units: np.ndarray,
-    threads: int,
-    monitor: Monitor,
-) -> Shrinkage:
+class LabeledRows(NamedTuple):
+    """Rows, the number of the class of each, and the sums of each class by column."""
+
+    X: Any
+    codes: np.ndarray
+    columns: ClassColumns
+
+
+def ledoit_wolf_classes(rows: LabeledRows, units: np.ndarray, run: FitContext) -> Shrinkage:
     """A share for each class from its own rows, in units of its own standard deviations.
 
     ``units`` (p,) replace the standard deviation of a column that is constant in a class.
     """
+    X, codes, columns = rows
     n, C = len(codes), len(columns.counts)
     weights, ridge = np.ones(C), np.zeros(X.shape[1])
-    with monitor.phase("shrinkage", total=C) as phase:
+    with run.monitor.phase("shrinkage", total=C) as phase:
         for c, ids in enumerate(members(codes, C)):
             variances = columns.squares[c] / len(ids)
             unit = np.where(variances > 0, np.sqrt(variances), units)
-            share = ledoit_wolf(X[ids], columns.means[c], unit, threads, monitor)
+            share = ledoit_wolf(X[ids], columns.means[c], unit, run.threads, run.monitor)
             weights[c] = 1.0 - share
             ridge += len(ids) / (n - C) * share * (variances > 0).mean() * unit**2
             phase.advance()
@@ -173,9 +173,8 @@ def ledoit_wolf(
     return share_of_norms(product, float((lengths**2).sum()), n, p)
 
 
-def share_of_norms(product: np.ndarray, fourth: float, n: int, p: int | None = None) -> float:
-    """d from Z^T Z, or from Z Z^T of p columns, and the sum of the fourth powers |z_i|^4."""
-    p = len(product) if p is None else p
+def share_of_norms(product: np.ndarray, fourth: float, n: int, p: int) -> float:
+    """d from Z^T Z, or from Z Z^T, of p columns, and the sum of the fourth powers |z_i|^4."""
     norm = float((product**2).sum()) / n**2
     target = float(np.trace(product)) / (n * p)
     distance = norm - p * target**2  # a, from S to its target
@@ -246,26 +245,19 @@ def from_sums(sums: ClassMoments, shrinkage: Any, weights: np.ndarray) -> Discri
 
 
 def from_rows(
-    X: Any,
-    codes: np.ndarray,
-    columns: ClassColumns,
-    shrinkage: float | str | None,
-    weights: np.ndarray,
-    run: FitContext,
+    rows: LabeledRows, shrinkage: float | str | None, weights: np.ndarray, run: FitContext
 ) -> Discriminants:
-    """Axes from all rows, for more columns than rows and for shrinkage by Ledoit and Wolf ("auto").
-
-    ``codes`` are the class numbers of the rows, ``columns`` the sums of each class by column.
-    """
+    """Axes from all rows: for more columns than rows, and for shrinkage="auto" (Ledoit, Wolf)."""
+    X, codes, columns = rows
     C, (n, p) = len(columns.counts), X.shape
     if shrinkage == "auto":
         units, _ = column_units(columns.variances, columns.means, weights)
-        shrunk = ledoit_wolf_classes(X, codes, columns, units, run.threads, run.monitor)
+        shrunk = ledoit_wolf_classes(rows, units, run)
     else:
         shrunk = by_share(float(shrinkage or 0.0), columns.variances, C)
     if n < p:
         with run.monitor.phase("inner products"):
-            return by_gram(X, codes, columns, shrunk, weights, run.threads)
+            return by_gram(rows, shrunk, weights, run.threads)
     S = class_moments(X, codes, C, run.threads, run.monitor, shrunk.weights).scatter / (n - C)
     S[np.diag_indices_from(S)] += shrunk.ridge
     return by_covariance(S, columns.means, weights)
@@ -282,12 +274,7 @@ def by_covariance(S: np.ndarray, means: np.ndarray, weights: np.ndarray) -> Disc
 
 
 def by_gram(
-    X: Any,
-    codes: np.ndarray,
-    columns: ClassColumns,
-    shrinkage: Shrinkage,
-    weights: np.ndarray,
-    threads: int,
+    rows: LabeledRows, shrinkage: Shrinkage, weights: np.ndarray, threads: int
 ) -> Discriminants:
     """Axes from the inner products of the rows, without a p x p matrix.
 
@@ -296,6 +283,7 @@ def by_gram(
     standard deviations of the columns. With a ridge they are its square roots, so that the ridge
     is the identity in these coordinates.
     """
+    X, codes, columns = rows
     ridged = bool(shrinkage.ridge.any())
     units, _ = column_units(columns.variances, columns.means, weights)
     units = np.sqrt(shrinkage.ridge) if ridged else units
@@ -319,19 +307,6 @@ def by_gram(
     back = products.transpose_times(scaled, mean, dual, threads).T / units
     k = len(found.ratios)
     return Discriminants(back[:k], found.ratios, back[k:])
-
-
-def decision(
-    coefficients: np.ndarray, M: np.ndarray, log_priors: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weights b_c and constants of score_c(x) = b_c^T (x - m) - b_c^T (m_c - m) / 2 + log prior_c.
-
-    b_c = S^-1 (m_c - m). For two classes the result is one row: the log-odds of the second class.
-    """
-    constants = log_priors - 0.5 * np.einsum("cp,cp->c", coefficients, M)
-    if len(M) == 2:
-        return np.diff(coefficients, axis=0), np.diff(constants)
-    return coefficients, constants
 
 
 def centered(means: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -377,21 +352,16 @@ def _whitened(
     direction, it separates the classes perfectly, so it is not dropped (as a pseudo-inverse would).
     Instead it gets the smallest positive variance of S.
     """
-    factor = _triangular(S)
-    if factor is None:
+    L = _triangular(S)
+    if L is None:
         null = _null_space(S)
         # Columns that are combinations of others give directions in which the means do not differ
         # either. The value of S in these directions does not matter; 1 makes S regular.
         if np.abs(null.T @ B).max(initial=0.0) <= SINGULAR * np.abs(B).max():
-            factor = _triangular(S + null @ null.T)
-    if factor is not None:
-        L = factor
-        return (
-            scipy.linalg.solve_triangular(L, B, lower=True, check_finite=False),
-            lambda v: scipy.linalg.solve_triangular(
-                L, v, lower=True, trans="T", check_finite=False
-            ),
-        )
+            L = _triangular(S + null @ null.T)
+    if L is not None:
+        solved = functools.partial(scipy.linalg.solve_triangular, L, lower=True, check_finite=False)
+        return solved(B), functools.partial(solved, trans="T")
     values, vectors = all_eigenpairs(S)
     varies = values > _cutoff(values)
     least = values[varies].min() if varies.any() else 1.0
@@ -443,17 +413,12 @@ GROUP_BYTES = 1 << 28  # of the scatter matrices that are summed in one pass
 class Spread(NamedTuple):
     """Moments of scaled rows of a class, and the sum of the fourth powers of their lengths."""
 
-    moments: Moments | None
+    moments: Moments
     fourth: float
 
 
 def shrunk_scatter(
-    rows: Rows,
-    classes: np.ndarray,
-    columns: ClassColumns,
-    weights: np.ndarray,
-    threads: int,
-    monitor: Monitor,
+    rows: Rows, classes: np.ndarray, columns: ClassColumns, weights: np.ndarray, run: FitContext
 ) -> np.ndarray:
     """The shrunk covariance within classes; ``columns`` are the sums of each class by column."""
     counts, C, p = columns.counts, len(classes), rows.shape[1]
@@ -470,54 +435,47 @@ def shrunk_scatter(
     S, ridge = np.zeros((p, p)), np.zeros(p)
     for first in range(0, C, size):
         group = range(first, min(C, first + size))
-        work = ClassSpreads(classes, columns.means, units, group, threads)
-        for c, spread in zip(
-            group, rows.total(work, merged_spreads, monitor, "shrinkage"), strict=True
-        ):
+        some = slice(group.start, group.stop)
+        work = functools.partial(
+            class_spreads, classes, group, columns.means[some], units[some], run.threads
+        )
+        spreads = rows.total(work, merged_spreads, run.monitor, "shrinkage")
+        for c, spread in zip(group, spreads, strict=True):
+            assert spread is not None  # each class has rows
             scatter = spread.moments.scatter
-            share = share_of_norms(scatter, spread.fourth, int(counts[c]))
+            share = share_of_norms(scatter, spread.fourth, int(counts[c]), p)
             S += (1.0 - share) * scatter * np.outer(units[c], units[c])
             ridge += counts[c] * share * (variances[c] > 0).mean() * units[c] ** 2
     S[np.diag_indices(p)] += ridge
     return S / (n - C)
 
 
-class ClassSpreads:
-    """The spread of each class of a group among the rows of one block."""
-
-    def __init__(
-        self,
-        classes: np.ndarray,
-        means: np.ndarray,
-        units: np.ndarray,
-        group: range,
-        threads: int,
-    ) -> None:
-        self.classes, self.group, self.threads = classes, group, threads
-        some = slice(group.start, group.stop)
-        self.means, self.units = means[some], units[some]
-
-    def __call__(self, block: Block) -> list[Spread]:
-        labels = check_labels(block.y, block.n_rows, owner="LDA")
-        codes = np.searchsorted(self.classes, labels.classes)[labels.codes]
-        found = []
-        for c, mean, unit in zip(self.group, self.means, self.units, strict=True):
-            ids = np.flatnonzero(codes == c)
-            if len(ids):
-                Z = divided(block.X[ids], unit)
-                lengths = row_lengths(Z, mean / unit)
-                found.append(Spread(moments(Z, self.threads, Monitor()), float((lengths**2).sum())))
-            else:
-                found.append(Spread(None, 0.0))
-        return found
+def class_spreads(
+    classes: np.ndarray,
+    group: range,
+    means: np.ndarray,
+    units: np.ndarray,
+    threads: int,
+    block: Block,
+) -> list[Spread | None]:
+    """The spread of each class of a group among the rows of one block; None without rows."""
+    labels = check_labels(block.y, block.n_rows, owner="LDA")
+    codes = np.searchsorted(classes, labels.classes)[labels.codes]
+    found: list[Spread | None] = [None] * len(group)
+    for i, (mean, unit) in enumerate(zip(means, units, strict=True)):
+        ids = np.flatnonzero(codes == group[i])
+        if len(ids):
+            Z = divided(block.X[ids], unit)
+            fourth = float((row_lengths(Z, mean / unit) ** 2).sum())
+            found[i] = Spread(moments(Z, threads, Monitor()), fourth)
+    return found
 
 
-def merged_spreads(a: list[Spread], b: list[Spread]) -> list[Spread]:
+def merged_spreads(a: list[Spread | None], b: list[Spread | None]) -> list[Spread | None]:
     """The spreads of the classes of both."""
-    return [_both(first, second) for first, second in zip(a, b, strict=True)]
-
-
-def _both(a: Spread, b: Spread) -> Spread:
-    some: Any = a.moments if b.moments is None else b.moments
-    both = merge(a.moments, b.moments) if a.moments and b.moments else some
-    return Spread(both, a.fourth + b.fourth)
+    return [
+        Spread(merge(one.moments, other.moments), one.fourth + other.fourth)
+        if one and other
+        else one or other
+        for one, other in zip(a, b, strict=True)
+    ]

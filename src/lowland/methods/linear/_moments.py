@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lowland._base import validation
 from lowland._base.base import Invertible
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
@@ -17,13 +18,6 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import as_rows, checked_rows
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Estimate, Reading
-from lowland._base.validation import (
-    check_columns,
-    check_finite,
-    check_matrix,
-    check_same_columns,
-    column_names,
-)
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_pairs_cost
 from lowland._engines.linalg.moments import Moments, largest_square, merge, moments, moments_cost
@@ -132,7 +126,7 @@ class MomentsReducer(LinearMap):
         sums = moments(X, run.threads, run.monitor)
         if not SMALL < largest_square(sums) < 1 / SMALL:  # else no value is extreme
             names = getattr(self, "feature_names_in_", None)
-            check_finite(X, names, threads=run.threads, part=True)
+            validation.check_finite(X, names, threads=run.threads, part=True)
         return sums
 
     def _target(self, y: Any, named: Any) -> Any:
@@ -178,15 +172,27 @@ class MomentsReducer(LinearMap):
 
     def _add_batch(self, X: Any, y: Any, named: Any = None) -> Self:
         self.check_params()
-        rows = as_rows(X)
-        batch = self._check_batch(X) if rows is None else self._check_chunks(rows, y)
-        continues = self._has_sums()
+        rows, owner = as_rows(X), type(self).__name__
+        if rows is None:
+            sparse, finite = self.accepts_sparse, not self.fit_checks_finite
+            batch = validation.check_matrix(X, owner=owner, accept_sparse=sparse, finite=finite)
+            self._check_columns_of(X, batch)
+        else:
+            self._check_columns_of(rows, rows)
+            batch = checked_rows(rows, y, self)
+        seen = hasattr(self, "n_samples_seen_")
+        if seen and self.scatter_ is None:
+            warnings.warn(
+                f"partial_fit starts anew and ignores the rows given to fit before, because "
+                f"{owner}.fit keeps no sums; give all rows to partial_fit instead.",
+                stacklevel=3,
+            )
         with self._running() as run:
             if rows is None:
                 sums = self._sums(batch, self._target(y, named), run)
             else:
                 sums = self._total(batch, run, named)
-            if continues:
+            if seen and self.scatter_ is not None:
                 sums = self._merged(self._stored_sums(), sums)
             if self._is_enough(sums):
                 self._finish(sums, run)
@@ -195,40 +201,14 @@ class MomentsReducer(LinearMap):
             self._store_sums(sums)
         return self
 
-    def _check_batch(self, X: Any) -> Any:
-        batch = check_matrix(
-            X,
-            owner=type(self).__name__,
-            accept_sparse=self.accepts_sparse,
-            finite=not self.fit_checks_finite,
-        )
-        self._check_columns_of(X, batch)
-        return batch
-
-    def _check_chunks(self, rows: Rows, y: Any) -> Rows:
-        self._check_columns_of(rows, rows)
-        return checked_rows(rows, y, self)
-
     def _check_columns_of(self, X: Any, batch: Any) -> None:
         """The columns of a batch must be those of the batches before it."""
         owner, names = type(self).__name__, getattr(self, "feature_names_in_", None)
         if hasattr(self, "n_features_in_"):
-            check_same_columns(column_names(X), names, owner=owner)
-            check_columns(batch, self.n_features_in_, owner=owner)
+            validation.check_same_columns(validation.column_names(X), names, owner=owner)
+            validation.check_columns(batch, self.n_features_in_, owner=owner)
         else:
             self._remember_columns(X, batch)
-
-    def _has_sums(self) -> bool:
-        """Whether earlier batches left sums that the next batch is added to."""
-        if not hasattr(self, "n_samples_seen_"):
-            return False
-        if self.scatter_ is None:
-            warnings.warn(
-                f"partial_fit starts anew and ignores the rows given to fit before, because "
-                f"{type(self).__name__}.fit keeps no sums; give all rows to partial_fit instead.",
-                stacklevel=4,
-            )
-        return self.scatter_ is not None
 
     def _forget_model(self) -> None:
         """Remove all fitted attributes except what is known of the columns."""

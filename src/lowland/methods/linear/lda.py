@@ -24,19 +24,7 @@ from lowland._engines.linalg.class_moments import (
     sums_by_class,
 )
 from lowland._engines.linalg.eigen import fix_signs
-from lowland.methods.linear._discriminant import (
-    Discriminants,
-    LabeledSums,
-    by_covariance,
-    check_sizes,
-    class_priors,
-    decision,
-    from_rows,
-    from_sums,
-    labeled_sums,
-    merged,
-    shrunk_scatter,
-)
+from lowland.methods.linear import _discriminant as solvers
 from lowland.methods.linear._moments import MomentsReducer
 
 
@@ -170,22 +158,23 @@ class LDA(Classifier, MomentsReducer):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
         labels = check_labels(y, X.shape[0], owner="LDA")
-        check_sizes(labels.classes, *X.shape, self.n_components)
+        solvers.check_sizes(labels.classes, *X.shape, self.n_components)
         if X.shape[0] >= X.shape[1] and self.shrinkage != "auto":
-            self._finish(labeled_sums(X, labels, None, run), run)
+            self._finish(solvers.LabeledSums.of(X, labels, None, run), run)
             return
         with limit_blas(1):  # so that no byte depends on the threads; kernels do large products
             sums = class_columns(X, labels.codes, len(labels.classes))
             weights = self._weights(sums.counts)
-            found = from_rows(X, labels.codes, sums, self.shrinkage, weights, run)
+            rows = solvers.LabeledRows(X, labels.codes, sums)
+            found = solvers.from_rows(rows, self.shrinkage, weights, run)
             self._keep(labels.classes, sums, found)
 
-    def _finish(self, labeled: LabeledSums, run: FitContext) -> None:
+    def _finish(self, labeled: solvers.LabeledSums, run: FitContext) -> None:
         classes, sums = labeled
-        check_sizes(classes, sums.n_rows, sums.means.shape[1], self.n_components)
+        solvers.check_sizes(classes, sums.n_rows, sums.means.shape[1], self.n_components)
         check_size(float(np.sqrt((sums.means**2).max() + sums.scatter.max() / sums.n_rows)))
         with limit_blas(1):
-            found = from_sums(sums, self.shrinkage, self._weights(sums.counts))
+            found = solvers.from_sums(sums, self.shrinkage, self._weights(sums.counts))
             self._keep(classes, sums, found)
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
@@ -194,32 +183,32 @@ class LDA(Classifier, MomentsReducer):
             return
         labeled = sums_by_class(rows, "LDA", run.monitor)
         classes, sums = labeled.classes, labeled.by_class
-        check_sizes(classes, *rows.shape, self.n_components)
+        solvers.check_sizes(classes, *rows.shape, self.n_components)
         check_size(float(np.maximum(-labeled.low, labeled.high).max()))
         with limit_blas(1):
             weights = self._weights(sums.counts)
-            S = shrunk_scatter(rows, classes, sums, weights, run.threads, run.monitor)
-            self._keep(classes, sums, by_covariance(S, sums.means, weights))
+            S = solvers.shrunk_scatter(rows, classes, sums, weights, run)
+            self._keep(classes, sums, solvers.by_covariance(S, sums.means, weights))
 
     def _weights(self, counts: np.ndarray) -> np.ndarray:
         """Weights of the class means in S_B when S_W is divided by n - C."""
         n = counts.sum()
-        return n * class_priors(self.priors, counts) / (n - len(counts))
+        return n * solvers.class_priors(self.priors, counts) / (n - len(counts))
 
     def _keep(
-        self, classes: np.ndarray, sums: ClassMoments | ClassColumns, found: Discriminants
+        self, classes: np.ndarray, sums: ClassMoments | ClassColumns, found: solvers.Discriminants
     ) -> None:
         """Set the fitted attributes."""
-        counts, means, priors = sums.counts, sums.means, class_priors(self.priors, sums.counts)
+        counts, means, priors = (
+            sums.counts,
+            sums.means,
+            solvers.class_priors(self.priors, sums.counts),
+        )
         n, C = int(counts.sum()), len(counts)
         axes, ratios = found.padded(min(C - 1, means.shape[1]))
         k = self.n_components or len(ratios)
-        self.classes_, self.class_counts_, self.priors_, self.means_ = (
-            classes,
-            counts,
-            priors,
-            means,
-        )
+        self.classes_, self.class_counts_ = classes, counts
+        self.priors_, self.means_ = priors, means
         self.n_samples_seen_, self.scatter_ = n, None
         self._keep_map(fix_signs(axes[:k].T).T, means[0] + priors @ (means - means[0]))
         self.eigenvalues_ = ratios[:k]
@@ -241,21 +230,24 @@ class LDA(Classifier, MomentsReducer):
 
     # --- the classifier -----------------------------------------------------------------------
 
-    def _keep_classifier(self, coefficients: np.ndarray) -> None:
-        log_priors = np.log(self.priors_) if self.rule == "bayes" else np.zeros(len(self.priors_))
-        self.coef_, constants = decision(coefficients, self.means_ - self.mean_, log_priors)
-        self.intercept_ = constants - self.coef_ @ self.mean_
-        self.threshold_ = self._threshold(float(constants[0])) if len(self.priors_) == 2 else None
+    def _keep_classifier(self, B: np.ndarray) -> None:
+        """score_c(x) = b_c^T (x - m) - b_c^T (m_c - m) / 2 + log prior_c, b_c = S^-1 (m_c - m).
 
-    def _threshold(self, constant: float) -> float | None:
-        """For two classes: turn the axis to the second; the coordinate where the log-odds are 0."""
-        z0, z1 = (self.means_ - self.mean_) @ self.components_[0]
-        if z1 < z0:
-            self.components_ = -self.components_
-        if z1 == z0:
-            return None
-        slope = self.coef_[0] @ (self.means_[1] - self.means_[0]) / abs(z1 - z0)
-        return float(-constant / slope)
+        For two classes there is one row: the log-odds of the second class.
+        """
+        log_priors = np.log(self.priors_) if self.rule == "bayes" else np.zeros(len(self.priors_))
+        constants = log_priors - 0.5 * np.einsum("cp,cp->c", B, self.means_ - self.mean_)
+        two = len(B) == 2
+        self.coef_, constants = (np.diff(B, axis=0), np.diff(constants)) if two else (B, constants)
+        self.intercept_ = constants - self.coef_ @ self.mean_
+        self.threshold_ = None
+        if two:  # turn the axis to the second class; the coordinate where the log-odds are 0
+            z0, z1 = (self.means_ - self.mean_) @ self.components_[0]
+            if z1 < z0:
+                self.components_ = -self.components_
+            if z1 != z0:
+                slope = self.coef_[0] @ (self.means_[1] - self.means_[0]) / abs(z1 - z0)
+                self.threshold_ = float(-constants[0] / slope)
 
     def _decide(self, X: Any, run: FitContext) -> np.ndarray:
         at_mean = self.intercept_ + np.einsum("cp,p->c", self.coef_, self.mean_)
@@ -284,22 +276,24 @@ class LDA(Classifier, MomentsReducer):
     def _target(self, y: Any, named: Any) -> Any:
         return y, named
 
-    def _sums(self, X: Any, target: Any, run: FitContext) -> LabeledSums:
+    def _sums(self, X: Any, target: Any, run: FitContext) -> solvers.LabeledSums:
         y, named = target
-        return labeled_sums(X, check_labels(y, X.shape[0], owner="LDA"), named, run)
+        return solvers.LabeledSums.of(X, check_labels(y, X.shape[0], owner="LDA"), named, run)
 
-    def _merged(self, before: LabeledSums, batch: LabeledSums) -> LabeledSums:
-        return merged(before, batch)
+    def _merged(
+        self, before: solvers.LabeledSums, batch: solvers.LabeledSums
+    ) -> solvers.LabeledSums:
+        return before.merged(batch)
 
-    def _is_enough(self, labeled: LabeledSums) -> bool:
+    def _is_enough(self, labeled: solvers.LabeledSums) -> bool:
         counts = labeled.sums.counts
         wanted = max(self.n_components or 1, 1 if self.priors is None else len(self.priors) - 1)
         return bool(counts.all()) and wanted < len(counts) < counts.sum()
 
-    def _stored_sums(self) -> LabeledSums:
+    def _stored_sums(self) -> solvers.LabeledSums:
         sums = ClassMoments(self.class_counts_, self.means_, self.scatter_)
-        return LabeledSums(self.classes_, sums)
+        return solvers.LabeledSums(self.classes_, sums)
 
-    def _store_sums(self, labeled: LabeledSums) -> None:
+    def _store_sums(self, labeled: solvers.LabeledSums) -> None:
         self.classes_, self.n_samples_seen_ = labeled.classes, labeled.sums.n_rows
         self.class_counts_, self.means_, self.scatter_ = labeled.sums

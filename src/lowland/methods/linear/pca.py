@@ -32,32 +32,28 @@ COVARIANCE_COLUMNS = 3000  # up to so many columns the p x p covariance is cheap
 GRAM_ROWS = 5000  # up to so many rows the n x n inner products are
 
 
-def axes_to_compute(n_components: Any, n: int, p: int) -> int:
-    """The number asked for; all min(n, p) axes where a rule needs the whole spectrum."""
-    most = min(n, p)
-    if not isinstance(n_components, Integral):
-        return most
-    if n_components > most:
-        raise ParameterError(
-            f"PCA: n_components={n_components} is more than min(n, p) = {most} of data "
-            f"with {n} rows and {p} columns; ask for at most {most}."
-        )
-    return int(n_components)
-
-
 def choose_solver(solver: str, X: Any, n_components: Any) -> str:
     """The solver for X: "covariance", "gram" or "randomized". Its memory is checked."""
-    chosen = _cheapest(solver, X, rule=not isinstance(n_components, Integral | None))
-    if chosen == "randomized" and not isinstance(n_components, Integral | None):
-        raise ParameterError(
-            f"PCA: n_components={n_components!r} needs the whole spectrum, which "
-            "solver='randomized' does not compute; use solver='covariance' or 'gram'."
-        )
-    n, p = X.shape
-    if chosen == "covariance":
-        _require_square(p, f"a covariance matrix of {p} columns")
+    (n, p), sparse, rule = X.shape, is_sparse(X), not isinstance(n_components, Integral | None)
+    chosen = solver
+    if solver == "auto" and p <= COVARIANCE_COLUMNS and (p <= n or sparse):
+        chosen = "covariance"
+    elif solver == "auto" and n <= GRAM_ROWS and not sparse:
+        chosen = "gram"
+    elif solver == "auto" or (solver == "gram" and sparse):  # inner products of them are dense
+        chosen = ("covariance" if p <= n or sparse else "gram") if rule else "randomized"
+    if chosen == "randomized":
+        if rule:
+            raise _needs_spectrum(n_components, "use solver='covariance' or 'gram'")
+        return chosen
+    order, what = p, f"a covariance matrix of {p} columns"
     if chosen == "gram":
-        _require_square(n, f"the inner products of {n} rows")
+        order, what = n, f"the inner products of {n} rows"
+    require_memory(
+        8 * 4 * order * order,  # the matrix, its eigenvectors and the solver's copies
+        task=f"PCA with {what}",
+        alternative="use solver='randomized' with a number of components",
+    )
     return chosen
 
 
@@ -70,42 +66,17 @@ def solver_of_chunks(solver: str, p: int, n_components: Any) -> str:
     if solver == "gram":
         raise needs_memory("PCA", "solver='gram'", "use solver='covariance' or 'randomized', or ")
     if solver == "randomized" and not number:
-        raise ParameterError(
-            f"PCA: n_components={n_components!r} needs the whole spectrum, which "
-            "solver='randomized' does not compute; use solver='covariance', or ask for a number."
-        )
+        raise _needs_spectrum(n_components, "use solver='covariance', or ask for a number")
     if solver != "auto":
         return solver
     return "randomized" if number and p > COVARIANCE_COLUMNS else "covariance"
 
 
-def _require_square(order: int, what: str) -> None:
-    require_memory(
-        8 * 4 * order * order,  # the matrix, its eigenvectors and the solver's copies
-        task=f"PCA with {what}",
-        alternative="use solver='randomized' with a number of components",
+def _needs_spectrum(n_components: Any, advice: str) -> ParameterError:
+    return ParameterError(
+        f"PCA: n_components={n_components!r} needs the whole spectrum, which solver='randomized' "
+        f"does not compute; {advice}."
     )
-
-
-def _cheapest(solver: str, X: Any, rule: bool) -> str:
-    n, p = X.shape
-    whole_spectrum = "covariance" if p <= n or is_sparse(X) else "gram"
-    if solver == "auto":
-        if p <= COVARIANCE_COLUMNS and (p <= n or is_sparse(X)):
-            return "covariance"
-        if n <= GRAM_ROWS and not is_sparse(X):
-            return "gram"
-        return whole_spectrum if rule else "randomized"
-    if solver == "gram" and is_sparse(X):  # the inner products of sparse rows are dense
-        return whole_spectrum if rule else "randomized"
-    return solver
-
-
-def axes_of_rows(X: Any, n_axes: int, solver: str, scaled: bool, run: FitContext) -> PrincipalAxes:
-    """Axes by one of the solvers that need the rows, "gram" or "randomized"."""
-    if solver == "gram":
-        return by_gram(X, n_axes, scaled, run.threads)
-    return by_krylov(X, n_axes, scaled, run.threads, run.rng, run.monitor)
 
 
 BLOCK_BYTES = 2**24  # of the rows whose outlier scores are computed at a time
@@ -208,7 +179,7 @@ class PCA(MomentsReducer):
     aliases = ("principal_component_analysis",)
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> None:
-        n_axes = axes_to_compute(self.n_components, *X.shape)
+        n_axes = self._n_axes(*X.shape)
         solver = choose_solver(self.solver, X, self.n_components)
         if solver == "covariance":
             sums = self._sums(X, y, run)
@@ -217,10 +188,13 @@ class PCA(MomentsReducer):
             self._finish(sums, run)
             return
         check_finite(X, getattr(self, "feature_names_in_", None), threads=run.threads)
-        self._keep(axes_of_rows(X, n_axes, solver, self.scale, run), run)
+        if solver == "gram":
+            self._keep(by_gram(X, n_axes, self.scale, run.threads), run)
+        else:
+            self._keep(by_krylov(X, n_axes, self.scale, run.threads, run.rng, run.monitor), run)
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
-        n_axes = axes_to_compute(self.n_components, *rows.shape)
+        n_axes = self._n_axes(*rows.shape)
         if solver_of_chunks(self.solver, rows.shape[1], self.n_components) == "covariance":
             total = self._total(rows, run)
             check_size(float(np.sqrt(largest_square(total))))
@@ -230,13 +204,16 @@ class PCA(MomentsReducer):
         greatest = float(sums.largest.max())
         check_size(greatest)
         rows = self._with_room(rows, greatest)
-        self._keep(
-            by_krylov_in_chunks(rows, sums, n_axes, self.scale, run.threads, run.rng, run.monitor),
-            run,
-        )
+        process = run.threads, run.rng, run.monitor
+        self._keep(by_krylov_in_chunks(rows, sums, n_axes, self.scale, *process), run)
+
+    def _n_axes(self, n: int, p: int) -> int:
+        """The number asked for; all min(n, p) axes where a rule needs the whole spectrum."""
+        number = isinstance(self.n_components, Integral)
+        return self._check_components(n, p) if number else min(n, p)
 
     def _finish(self, sums: Moments, run: FitContext) -> None:
-        n_axes = axes_to_compute(self.n_components, sums.n_rows, len(sums.mean))
+        n_axes = self._n_axes(sums.n_rows, len(sums.mean))
         self._keep(by_covariance(sums, n_axes, self.scale), run)
 
     def _is_enough(self, sums: Moments) -> bool:

@@ -151,14 +151,7 @@ def descend(
     seen = rows if plan.corrupt is None else plan.corrupt(rows, np.arange(len(rows)), run.rng)
     objective = Objective(network, seen, rows, plan, run.threads)
     watch = _Watch(objective, weights, held_out, run, show)
-    minimize(
-        objective,
-        weights,
-        max_iter=plan.n_epochs,
-        tol=TOL,
-        monitor=cast(Monitor, watch),
-        show=lambda x: x,
-    )
+    minimize(objective, weights, max_iter=plan.n_epochs, tol=TOL, monitor=cast(Monitor, watch))
     return Trained(watch.best, np.array(watch.losses), np.array(watch.held), watch.best_step)
 
 
@@ -291,11 +284,6 @@ def is_small(n: int, network: Network) -> bool:
 def epochs(n: int) -> int:
     """The cost of all epochs grows as n^1.5."""
     return round(min(MOST_EPOCHS, max(LEAST_EPOCHS, EPOCHS_OF_ONE_ROW / np.sqrt(n))))
-
-
-def decay_for(n: int) -> float:
-    """A weight decay that many rows outweigh, as they do a prior."""
-    return min(0.001, 0.1 / n)
 
 
 def training_estimate(n: int, p: int) -> Estimate:

@@ -90,86 +90,104 @@ def nearest_places(
         decoder, basis, origin = decoder.in_its_span()
         X = products.times(X, origin, basis, threads)
     images = decode(decoder, anchors, decoder.code.n_components, threads)
+    search = Search(decoder, anchors, images, threads)
     Z = np.empty((len(X), decoder.code.n_components))
     per_row = 8 * (len(anchors) + X.shape[1] * (3 + 2 * Z.shape[1]))
     for rows in row_blocks(len(X), rows_within(per_row, BLOCK_BYTES)):
         seen = None if known is None else known[rows].astype(np.float64)
-        Z[rows] = _searched(decoder, anchors, images, X[rows], seen, threads)
+        Z[rows] = search.best(X[rows], seen)
     angles = Z[:, : decoder.code.circular]
     angles[...] = np.mod(angles + np.pi, 2 * np.pi) - np.pi
     return Z
 
 
-def _searched(
-    decoder: Decoder,
-    anchors: np.ndarray,
-    images: np.ndarray,
-    X: np.ndarray,
-    known: np.ndarray | None,
-    threads: int,
-) -> np.ndarray:
-    """The best of the minima that the starts lead to; of equal ones the first."""
-    starts = _starts(decoder, anchors, images, X, known, threads)
-    best, lowest = anchors[starts[0]], np.full(len(X), np.inf)
-    for start in starts:
-        Z, heights = _descended(decoder, anchors[start], X, known, threads)
-        better = heights < lowest
-        best[better], lowest[better] = Z[better], heights[better]
-    return best
+class Search(NamedTuple):
+    """The search for places; starts are among ``anchors`` (a, q), whose images are known."""
 
+    decoder: Decoder
+    anchors: np.ndarray
+    images: np.ndarray
+    threads: int
 
-def _starts(
-    decoder: Decoder,
-    anchors: np.ndarray,
-    images: np.ndarray,
-    X: np.ndarray,
-    known: np.ndarray | None,
-    threads: int,
-) -> list[np.ndarray]:
-    """Numbers of anchors (n,): the one with the nearest image, then the nearest ones apart."""
-    D = -2 * _times(X if known is None else X * known, images.T, threads)
-    D += np.sum(images**2, axis=1) if known is None else _times(known, images.T**2, threads)
-    D += np.sum(decoder.ridge * anchors**2, axis=1)
-    units = decoder.code.of_places(anchors)
-    gaps = np.sum((units[:, None] - units[None]) ** 2, axis=2)
-    found = []
-    for _ in range(N_STARTS):
-        nearest = np.argmin(D, axis=1)
-        found.append(nearest)
-        D[gaps[nearest] < APART**2] = np.inf  # once all are, the first anchor is tried again
-    return found
+    def best(self, X: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+        """The best of the minima that the starts lead to; of equal ones the first."""
+        starts = self.starts(X, known)
+        best, lowest = self.anchors[starts[0]], np.full(len(X), np.inf)
+        for start in starts:
+            Z, heights = self.descended(self.anchors[start], X, known)
+            better = heights < lowest
+            best[better], lowest[better] = Z[better], heights[better]
+        return best
 
+    def starts(self, X: np.ndarray, known: np.ndarray | None) -> list[np.ndarray]:
+        """Numbers of anchors (n,): the one with the nearest image, then the nearest ones apart."""
+        images, threads = self.images, self.threads
+        D = -2 * _times(X if known is None else X * known, images.T, threads)
+        D += np.sum(images**2, axis=1) if known is None else _times(known, images.T**2, threads)
+        D += np.sum(self.decoder.ridge * self.anchors**2, axis=1)
+        units = self.decoder.code.of_places(self.anchors)
+        gaps = np.sum((units[:, None] - units[None]) ** 2, axis=2)
+        found = []
+        for _ in range(N_STARTS):
+            nearest = np.argmin(D, axis=1)
+            found.append(nearest)
+            D[gaps[nearest] < APART**2] = np.inf  # once all are, the first anchor is tried again
+        return found
 
-def _descended(
-    decoder: Decoder, Z: np.ndarray, X: np.ndarray, known: np.ndarray | None, threads: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Levenberg-Marquardt from Z: the places reached, and f there."""
-    n, q = Z.shape
-    Z, damping = Z.copy(), np.full(n, DAMPING[0])
-    heights, slopes, H = _expanded(decoder, Z, X, known, threads)
-    active = np.arange(n)
-    for _ in range(MOST_STEPS):
-        if not len(active):
-            break
-        A, g = H[active], slopes[active]
-        diagonal = np.einsum("ikk->ik", A)
-        floor = 1e-12 * diagonal.max(axis=1, initial=0.0, keepdims=True) + 1e-300
-        A[:, np.arange(q), np.arange(q)] += damping[active, None] * np.maximum(diagonal, floor)
-        steps = _solved(A, g)
-        tried = Z[active] - steps
-        seen = None if known is None else known[active]
-        values, new_slopes, new_H = _expanded(decoder, tried, X[active], seen, threads)
-        better = values < heights[active]
-        still = better & (heights[active] - values <= NO_GAIN * heights[active])
-        took = active[better]
-        Z[took], heights[took] = tried[better], values[better]
-        slopes[took], H[took] = new_slopes[better], new_H[better]
-        damping[took] = np.maximum(damping[took] / 10, DAMPING[1])
-        damping[active[~better]] *= 10
-        size = np.sqrt(np.sum(steps**2, axis=1))
-        small = size <= SETTLED * (1 + np.sqrt(np.sum(Z[active] ** 2, axis=1)))
-        active = active[~(small | still | (damping[active] > DAMPING[2]))]
-    return Z, heights
+    def descended(
+        self, Z: np.ndarray, X: np.ndarray, known: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Levenberg-Marquardt from Z: the places reached, and f there."""
+        n, q = Z.shape
+        Z, damping = Z.copy(), np.full(n, DAMPING[0])
+        heights, slopes, H = self.expanded(Z, X, known)
+        active = np.arange(n)
+        for _ in range(MOST_STEPS):
+            if not len(active):
+                break
+            A, g = H[active], slopes[active]
+            diagonal = np.einsum("ikk->ik", A)
+            floor = 1e-12 * diagonal.max(axis=1, initial=0.0, keepdims=True) + 1e-300
+            A[:, np.arange(q), np.arange(q)] += damping[active, None] * np.maximum(diagonal, floor)
+            steps = _solved(A, g)
+            tried = Z[active] - steps
+            seen = None if known is None else known[active]
+            values, new_slopes, new_H = self.expanded(tried, X[active], seen)
+            better = values < heights[active]
+            still = better & (heights[active] - values <= NO_GAIN * heights[active])
+            took = active[better]
+            Z[took], heights[took] = tried[better], values[better]
+            slopes[took], H[took] = new_slopes[better], new_H[better]
+            damping[took] = np.maximum(damping[took] / 10, DAMPING[1])
+            damping[active[~better]] *= 10
+            size = np.sqrt(np.sum(steps**2, axis=1))
+            small = size <= SETTLED * (1 + np.sqrt(np.sum(Z[active] ** 2, axis=1)))
+            active = active[~(small | still | (damping[active] > DAMPING[2]))]
+        return Z, heights
+
+    def expanded(
+        self, Z: np.ndarray, X: np.ndarray, known: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """f, half of its slope (n, q), and the Gauss-Newton half of its curvature (n, q, q)."""
+        (n, q), ridge = Z.shape, self.decoder.ridge
+        stages = self.decoder.code.stages()
+        values = np.sum(ridge * Z**2, axis=1)
+        slopes, H = ridge * Z, np.zeros((n, q, q))
+        H[:, np.arange(q), np.arange(q)] = ridge
+        for m in stages:
+            output, tangents = _with_tangents(self.decoder, Z, m, self.threads)
+            error = output - X
+            if known is not None:
+                error *= known
+                tangents = [t * known for t in tangents]
+            values += np.sum(error**2, axis=1) / len(stages)
+            for k, t in enumerate(tangents):
+                slopes[:, k] += np.sum(t * error, axis=1) / len(stages)
+                for j in range(k + 1):
+                    H[:, k, j] += np.sum(t * tangents[j], axis=1) / len(stages)
+        upper = np.triu_indices(q, 1)
+        H[:, upper[0], upper[1]] = H[:, upper[1], upper[0]]
+        return values, slopes, H
 
 
 def _solved(A: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -187,31 +205,6 @@ def _solved(A: np.ndarray, g: np.ndarray) -> np.ndarray:
         s[:, k] /= A[:, k, k]
         s[:, :k] -= s[:, k, None] * A[:, k, :k]
     return s
-
-
-def _expanded(
-    decoder: Decoder, Z: np.ndarray, X: np.ndarray, known: np.ndarray | None, threads: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """f, half of its slope (n, q), and the Gauss-Newton half of its curvature (n, q, q)."""
-    n, q = Z.shape
-    stages = decoder.code.stages()
-    values = np.sum(decoder.ridge * Z**2, axis=1)
-    slopes, H = decoder.ridge * Z, np.zeros((n, q, q))
-    H[:, np.arange(q), np.arange(q)] = decoder.ridge
-    for m in stages:
-        output, tangents = _with_tangents(decoder, Z, m, threads)
-        error = output - X
-        if known is not None:
-            error *= known
-            tangents = [t * known for t in tangents]
-        values += np.sum(error**2, axis=1) / len(stages)
-        for k, t in enumerate(tangents):
-            slopes[:, k] += np.sum(t * error, axis=1) / len(stages)
-            for j in range(k + 1):
-                H[:, k, j] += np.sum(t * tangents[j], axis=1) / len(stages)
-    upper = np.triu_indices(q, 1)
-    H[:, upper[0], upper[1]] = H[:, upper[1], upper[0]]
-    return values, slopes, H
 
 
 def _with_tangents(

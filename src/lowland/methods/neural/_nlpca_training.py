@@ -114,18 +114,10 @@ class Rows(NamedTuple):
         return error if self.known is None else error * self.known
 
 
-class _Decoding(NamedTuple):
-    """Loss, dE/dweights and dE/dunits of a decoder, without penalties."""
-
-    loss: float
-    weights: np.ndarray
-    units: np.ndarray
-
-
 def _decoding(
     decoder: Network, weights: np.ndarray, code: Code, units: np.ndarray, rows: Rows, threads: int
-) -> _Decoding:
-    """The mean over the sub-networks of their mean squared errors, and its slopes."""
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The mean of the mean squared errors of the sub-networks, its slopes by weights and units."""
     stages = code.stages()
     share = 1.0 / (rows.n_known * len(stages))
     loss, slopes, down = 0.0, np.zeros_like(weights), np.zeros_like(units)
@@ -137,7 +129,7 @@ def _decoding(
         back = backward(decoder, weights, passed, 2 * share * error, threads)
         slopes += back.weights
         down += back.X * mask
-    return _Decoding(loss, slopes, down)
+    return loss, slopes, down
 
 
 class InverseLoss(NamedTuple):
@@ -164,17 +156,16 @@ class InverseLoss(NamedTuple):
     def __call__(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         weights, Z = self.parts(point)
         units = self.code.of_places(Z)
-        found = _decoding(self.decoder, weights, self.code, units, self.rows, self.threads)
+        E, by_weights, by_units = _decoding(
+            self.decoder, weights, self.code, units, self.rows, self.threads
+        )
         decays = self.weight_decay * self.decoder.decays()
         straight = Z.copy()
         straight[:, : self.code.circular] = 0  # an angle has no size
         ridge = self.ridge / self.rows.n_known
-        loss = found.loss + float(np.sum(decays * weights**2) + ridge * np.sum(straight**2))
-        slope = self.joined(
-            found.weights + 2 * decays * weights,
-            self.code.slope_of_places(units, found.units) + 2 * ridge * straight,
-        )
-        return loss, slope
+        loss = E + float(np.sum(decays * weights**2) + ridge * np.sum(straight**2))
+        by_Z = self.code.slope_of_places(units, by_units) + 2 * ridge * straight
+        return loss, self.joined(by_weights + 2 * decays * weights, by_Z)
 
 
 class BottleneckLoss(NamedTuple):
@@ -201,15 +192,17 @@ class BottleneckLoss(NamedTuple):
         into, out = self.parts(point)
         passed = forward(self.encoder, into, self.rows.X, self.threads)
         units = self.code.of_outputs(passed.output)
-        found = _decoding(self.decoder, out, self.code, units, self.rows, self.threads)
+        E, by_out, by_units = _decoding(
+            self.decoder, out, self.code, units, self.rows, self.threads
+        )
         straight = passed.output.copy()
         straight[:, : 2 * self.code.circular] = 0
         ridge = self.ridge / self.rows.n_known
-        down = self.code.slope_of_outputs(passed.output, found.units) + 2 * ridge * straight
+        down = self.code.slope_of_outputs(passed.output, by_units) + 2 * ridge * straight
         back = backward(self.encoder, into, passed, down, self.threads, with_x=False)
         decays = self.weight_decay * np.concatenate([self.encoder.decays(), self.decoder.decays()])
-        loss = found.loss + float(np.sum(decays * point**2) + ridge * np.sum(straight**2))
-        return loss, np.concatenate([back.weights, found.weights]) + 2 * decays * point
+        loss = E + float(np.sum(decays * point**2) + ridge * np.sum(straight**2))
+        return loss, np.concatenate([back.weights, by_out]) + 2 * decays * point
 
 
 RACE_STEPS = 100  # of each start; the best one goes on
@@ -232,8 +225,8 @@ class Settings(NamedTuple):
     tol: float
 
     def decoder(self, p: int) -> Network:
-        sizes = (self.code.width, *self.hidden[::-1], p)
-        return Network(sizes, (self.activation,) * len(self.hidden) + ("linear",))
+        encoder = self.encoder(p)
+        return encoder._replace(sizes=encoder.sizes[::-1])
 
     def encoder(self, p: int) -> Network:
         sizes = (p, *self.hidden, self.code.width)
@@ -255,12 +248,9 @@ def train(rows: Rows, settings: Settings, run: FitContext) -> Trained:
     """The best of several starts, trained to the end, in a map of unit variance."""
     code, p = settings.code, rows.X.shape[1]
     encoder, decoder = settings.encoder(p), settings.decoder(p)
-    inverse = InverseLoss(decoder, code, rows, settings.weight_decay, settings.ridge, run.threads)
-    bottleneck = BottleneckLoss(
-        encoder, decoder, code, rows, settings.weight_decay, settings.ridge, run.threads
-    )
-    loss = bottleneck if settings.symmetric else inverse
-
+    options = code, rows, settings.weight_decay, settings.ridge, run.threads
+    inverse = InverseLoss(decoder, *options)
+    loss = BottleneckLoss(encoder, decoder, *options) if settings.symmetric else inverse
     starts: list[np.ndarray] = []
     for Z in first_places(rows.X, code, settings.n_init, run):
         out = _fitting_weights(decoder, code.of_places(Z), rows.X, run)
@@ -269,38 +259,20 @@ def train(rows: Rows, settings: Settings, run: FitContext) -> Trained:
             starts.append(np.concatenate([into, out]))
         else:
             starts.append(inverse.joined(out, Z))
-    done = minimize(
-        loss,
-        _best_start(loss, starts, settings, run),
-        max_iter=settings.max_iter,
-        tol=settings.tol,
-        monitor=run.monitor,
-        show=loss.places,
-    )
+    best, steps, tol = starts[0], min(RACE_STEPS, settings.max_iter), settings.tol
+    if len(starts) > 1 and steps > 0:  # the best after a few steps; of equal ones the first
+        reached = []
+        with run.monitor.phase("starts", len(starts)) as phase:
+            for start in starts:
+                found = minimize(loss, start, max_iter=steps, tol=tol, monitor=Monitor())
+                reached.append(found.losses[-1])
+                phase.advance()
+        best = starts[int(np.argmin(reached))]
+    most, show = settings.max_iter, loss.places
+    done = minimize(loss, best, max_iter=most, tol=tol, monitor=run.monitor, show=show)
     into, out = loss.parts(done.point) if settings.symmetric else (None, loss.parts(done.point)[0])
-    Z = loss.places(done.point)
-    return _in_standard_form(
-        Trained(into, out, Z, np.zeros(0), done.losses, done.n_iter), rows, settings
-    )
-
-
-def _best_start(
-    loss: InverseLoss | BottleneckLoss,
-    starts: list[np.ndarray],
-    settings: Settings,
-    run: FitContext,
-) -> np.ndarray:
-    """The start that is best after a few steps; of equal ones the first."""
-    steps = min(RACE_STEPS, settings.max_iter)
-    if len(starts) == 1 or steps == 0:
-        return starts[0]
-    reached = []
-    with run.monitor.phase("starts", len(starts)) as phase:
-        for start in starts:
-            found = minimize(loss, start, max_iter=steps, tol=settings.tol, monitor=Monitor())
-            reached.append(found.losses[-1])
-            phase.advance()
-    return starts[int(np.argmin(reached))]
+    trained = Trained(into, out, loss.places(done.point), np.zeros(0), done.losses, done.n_iter)
+    return _in_standard_form(trained, rows, settings)
 
 
 # --- starts -------------------------------------------------------------------------------------
@@ -396,10 +368,8 @@ def _in_standard_form(found: Trained, rows: Rows, settings: Settings) -> Trained
         if k < code.circular:
             turn = _cut(Z[:, k]) + np.pi
             Z[:, k] = np.mod(Z[:, k] - turn + np.pi, 2 * np.pi) - np.pi
-            M[at : at + 2, at : at + 2] = [
-                [np.cos(turn), np.sin(turn)],
-                [-np.sin(turn), np.cos(turn)],
-            ]
+            cos, sin = np.cos(turn), np.sin(turn)
+            M[at : at + 2, at : at + 2] = [[cos, sin], [-sin, cos]]
             ridge[k] = 0
         else:
             deviation = float(Z[:, k].std()) or 1.0

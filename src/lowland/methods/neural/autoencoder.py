@@ -18,23 +18,8 @@ from lowland._base.validation import as_dense
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.network.adam import Plan, Trained, train
 from lowland._engines.network.layers import Network, apply, jacobian
-from lowland._engines.network.row_space import row_space, row_space_cost
-from lowland.methods.neural._autoencoder_training import (
-    STEPS,
-    Halves,
-    corruption,
-    decay_for,
-    descend,
-    epochs,
-    halves_of,
-    hidden_units,
-    is_small,
-    network_of,
-    oriented,
-    start,
-    training_estimate,
-    untied,
-)
+from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost
+from lowland.methods.neural import _autoencoder_training as training
 from lowland.methods.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
 
 LIMIT = 5.0  # no standardized value of a fitted row is larger
@@ -196,7 +181,7 @@ class Autoencoder(NetworkReducer, Invertible):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: passes forward and backward over all rows."""
-        return training_estimate(n, p)
+        return training.training_estimate(n, p)
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: weights and sizes of the layers fit each other."""
@@ -218,39 +203,33 @@ class Autoencoder(NetworkReducer, Invertible):
         q = self._check_components(*X.shape)
         X = as_dense(X, type(self).__name__)
         n, p = X.shape
-        hidden = self._hidden(n, p)
-        network = network_of(p, hidden, q, self.activation, bool(self.tied))
-        small = self.solver == "lbfgs" or (self.solver == "auto" and is_small(n, network))
+        hidden = self._given_hidden() or []
+        if isinstance(self.hidden, str) and self.activation != "linear":
+            hidden = training.hidden_units(n, p, q)
+        network = training.network_of(p, hidden, q, self.activation, bool(self.tied))
+        small = self.solver == "lbfgs" or (self.solver == "auto" and training.is_small(n, network))
         self._require_room(n, network, small)
         self.layer_sizes_ = np.array([p, *hidden, q])
         self._learn_scales(X)
         rows = self._standardized(X).astype(np.float64 if small else np.float32, copy=False)
         # Of a wide table only the space of its rows matters, unless single values are noisy.
-        space = row_space(rows) if self.noise == 0 else None
-        seen = rows if space is None else space.coordinates(rows, run.threads)
-        network = network_of(seen.shape[1], hidden, q, self.activation, bool(self.tied))
+        space = row_space(rows) if self.noise == 0 else RowSpace()
+        seen = space.coordinates(rows, run.threads)
+        network = training.network_of(seen.shape[1], hidden, q, self.activation, bool(self.tied))
         trained = self._trained(network, seen, small, run)
         halves = self._with_defined_code(network, trained.weights, seen, run)
-        if space is not None:
-            encoder, decoder = halves_of(network)
-            halves = Halves(
-                space.widened(encoder, halves.encoder, inputs=True)[1],
-                space.widened(decoder, halves.decoder, outputs=True)[1],
-            )
-        self.encoder_weights_, self.decoder_weights_ = halves
+        encoder, decoder = training.halves_of(network)
+        self.encoder_weights_ = space.widened(encoder, halves.encoder, inputs=True)
+        self.decoder_weights_ = space.widened(decoder, halves.decoder, outputs=True)
         self.loss_history_ = trained.losses
         self.held_out_loss_ = trained.held_out if len(trained.held_out) else None
         self.n_iter_, self.best_iter_ = len(trained.losses) - 1, int(trained.best_epoch)
         self.embedding_ = self._transform(X, run)
         self.reconstruction_errors_ = self._errors(X, run)
-        self.explained_share_ = self._share_kept(rows)
+        size = float(np.mean(np.square(rows, dtype=np.float64)))
+        lost = float(np.mean(self.reconstruction_errors_))
+        self.explained_share_ = 1 - lost / size if size > 0 else 1.0
         return self.embedding_.copy()
-
-    def _hidden(self, n: int, p: int) -> list[int]:
-        given = self._given_hidden()
-        if given is not None:
-            return given
-        return [] if self.activation == "linear" else hidden_units(n, p, int(self.n_components))
 
     def _require_room(self, n: int, network: Network, small: bool) -> None:
         p, w = network.sizes[0], network.n_weights
@@ -275,8 +254,9 @@ class Autoencoder(NetworkReducer, Invertible):
         learned = rows if held is None else rows[np.sort(order[n_held:])]
         steps = self.max_iter
         if isinstance(steps, str):
-            steps = STEPS if small else epochs(n)
-        decay = decay_for(n) if isinstance(self.weight_decay, str) else self.weight_decay
+            steps = training.STEPS if small else training.epochs(n)
+        # "auto": many rows outweigh it, as they do a prior
+        decay = min(0.001, 0.1 / n) if isinstance(self.weight_decay, str) else self.weight_decay
         plan = Plan(
             n_epochs=int(steps),
             batch_size=min(int(self.batch_size), n),
@@ -285,16 +265,16 @@ class Autoencoder(NetworkReducer, Invertible):
             sparsity=float(self.sparsity),
             code=code,
             patience=int(self.patience) if held is not None else 0,
-            corrupt=corruption(float(self.noise)),
+            corrupt=training.corruption(float(self.noise)),
         )
-        weights = start(network, rows, run.rng)
+        weights = training.start(network, rows, run.rng)
 
         def show(weights: np.ndarray) -> np.ndarray:
             halves = self._with_defined_code(network, weights, rows, run)
-            return apply(halves_of(network)[0], halves.encoder, rows, run.threads)
+            return apply(training.halves_of(network)[0], halves.encoder, rows, run.threads)
 
         if small:
-            return descend(network, weights, learned, plan, run, held_out=held, show=show)
+            return training.descend(network, weights, learned, plan, run, held_out=held, show=show)
         pairs = None if held is None else (held, held)
         owner = type(self).__name__
         return train(
@@ -303,17 +283,17 @@ class Autoencoder(NetworkReducer, Invertible):
 
     def _with_defined_code(
         self, network: Network, weights: np.ndarray, rows: np.ndarray, run: FitContext
-    ) -> Halves:
-        halves = untied(network, weights)
-        code = apply(halves_of(network)[0], halves.encoder, rows, run.threads)
-        return oriented(network, halves, rows, code, self.sparsity > 0, run)
+    ) -> training.Halves:
+        halves = training.untied(network, weights)
+        code = apply(training.halves_of(network)[0], halves.encoder, rows, run.threads)
+        return training.oriented(network, halves, rows, code, self.sparsity > 0, run)
 
     # --- the network ----------------------------------------------------------------------------
 
     def _networks(self) -> tuple[Network, Network]:
         """Encoder and decoder."""
         p, *hidden, q = (int(size) for size in self.layer_sizes_)
-        return halves_of(network_of(p, hidden, q, self.activation, False))
+        return training.halves_of(training.network_of(p, hidden, q, self.activation, False))
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X, encoder = as_dense(X, type(self).__name__), self._networks()[0]
@@ -341,11 +321,6 @@ class Autoencoder(NetworkReducer, Invertible):
             off = apply(decoder, self.decoder_weights_, code, run.threads) - Z
             errors[rows] = np.mean(off**2, axis=1)
         return errors
-
-    def _share_kept(self, rows: np.ndarray) -> float:
-        size = float(np.mean(np.square(rows, dtype=np.float64)))
-        lost = float(np.mean(self.reconstruction_errors_))
-        return 1 - lost / size if size > 0 else 1.0
 
     def reconstruction_error(self, X: Any) -> np.ndarray:
         """Mean squared error of the standardized values of each row: large for outliers."""

@@ -18,17 +18,10 @@ from lowland._base.validation import as_dense, check_finite
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.network.layers import apply
-from lowland._engines.network.row_space import row_space, row_space_cost, seen_columns
+from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost, seen_columns
+from lowland.methods.neural import _nlpca_training as training
 from lowland.methods.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
 from lowland.methods.neural._nlpca_places import Decoder, decode, nearest_places
-from lowland.methods.neural._nlpca_training import (
-    Code,
-    Rows,
-    Settings,
-    Trained,
-    spread_places,
-    train,
-)
 
 LEARNED_ROWS, LEARNED_VALUES = 5000, 2_000_000  # the network is trained on so many at most
 FEWEST_LEARNED = 1000
@@ -230,8 +223,8 @@ class NonlinearPCA(NetworkReducer, Invertible):
         """X with ``inverse_transform(transform(X))`` in place of NaN; known values are kept."""
         rows = as_dense(self._check_new_rows(X), type(self).__name__)
         with self._running() as run:
-            Y = self._placed(rows, run, inverse=False)
-            images = self._placed(Y, run, inverse=True)
+            Y = self._placed(rows, run, self._transform)
+            images = self._placed(Y, run, self._inverse_transform)
         return np.where(np.isnan(rows), images, rows)
 
     # --- fit ------------------------------------------------------------------------------------
@@ -244,56 +237,51 @@ class NonlinearPCA(NetworkReducer, Invertible):
                 f"NonlinearPCA: circular={self.circular} is more than n_components={q}; ask for "
                 f"at most {q} angles."
             )
-        self.hidden_ = self._hidden_sizes(n, q)
+        self.hidden_ = np.array(self._given_hidden() or [_hidden_units(n, q)])
         learned = _n_learned(n, p)
         self._require_room(learned, p)
         X = as_dense(X, type(self).__name__)
         self._learn_scales(X)
-        chosen = np.sort(run.rng.choice(n, learned, replace=False)) if learned < n else slice(None)
-        rows = self._rows(X[chosen])
-        found = self._trained(rows, run)
+        found = self._trained(self._rows(X[run.some_rows(n, learned)]), run)
         self.decoder_weights_, self.encoder_weights_ = found.decoder, found.encoder
         self.ridge_, self.anchors_ = found.ridge, None
         self.loss_history_, self.n_iter_ = found.losses, found.n_iter
         if self.variant == "inverse":
-            self.anchors_ = spread_places(found.Z, self._code(), N_ANCHORS)
+            self.anchors_ = training.spread_places(found.Z, self._code(), N_ANCHORS)
         self.embedding_ = self._transform(X, run)
         self.explained_variance_ratio_ = self._explained(X, run)
         return self.embedding_.copy()
 
-    def _trained(self, rows: Rows, run: FitContext) -> Trained:
+    def _trained(self, rows: training.Rows, run: FitContext) -> training.Trained:
         """A wide table without gaps is trained in the space of its rows."""
         settings = self._settings()
-        space = row_space(rows.X) if rows.known is None else None
-        if space is None:
-            return train(rows, settings, run)
-        fewer, unit = Rows(space.coordinates(rows.X, run.threads), None), space.size**2
-        found = train(fewer, settings._replace(ridge=unit * RIDGE), run)
-        encoder, r = found.encoder, len(space.axes)
+        space = row_space(rows.X) if rows.known is None else RowSpace()
+        fewer, unit = rows._replace(X=space.coordinates(rows.X, run.threads)), space.size**2
+        found = training.train(fewer, settings._replace(ridge=unit * RIDGE), run)
+        encoder, r = found.encoder, fewer.X.shape[1]
         if encoder is not None:
-            encoder = space.widened(settings.encoder(r), encoder, inputs=True)[1]
-        decoder = space.widened(settings.decoder(r), found.decoder, outputs=True)[1]
+            encoder = space.widened(settings.encoder(r), encoder, inputs=True)
+        decoder = space.widened(settings.decoder(r), found.decoder, outputs=True)
         return found._replace(encoder=encoder, decoder=decoder, ridge=found.ridge / unit)
-
-    def _hidden_sizes(self, n: int, q: int) -> np.ndarray:
-        return np.array(self._given_hidden() or [_hidden_units(n, q)])
 
     def _require_room(self, n: int, p: int) -> None:
         settings = self._settings()
         n_weights = settings.decoder(p).n_weights + settings.encoder(p).n_weights
         units = 3 * int(self.hidden_.sum()) + 6 * p + 50 * int(self.n_components)
-        sizes = ", ".join(str(size) for size in self.hidden_)
+        sizes = ", ".join(map(str, self.hidden_))
         require_memory(
             8 * (n * units + 60 * n_weights),
             task=f"NonlinearPCA with {sizes} hidden units for {n} rows and {p} columns",
             alternative="fewer hidden units, or PCA first",
         )
 
-    def _rows(self, X: np.ndarray) -> Rows:
+    def _rows(self, X: np.ndarray) -> training.Rows:
         """Standardized in float64, 0 where unknown."""
         S = np.ascontiguousarray((X - self.mean_) / self.scale_)
         known = ~np.isnan(S)
-        return Rows(S, None) if known.all() else Rows(np.where(known, S, 0.0), known)
+        if known.all():
+            return training.Rows(S, None)
+        return training.Rows(np.where(known, S, 0.0), known)
 
     def _explained(self, X: np.ndarray, run: FitContext) -> np.ndarray:
         """1 - error / variance with the first m components, minus that with the first m - 1."""
@@ -311,11 +299,11 @@ class NonlinearPCA(NetworkReducer, Invertible):
 
     # --- the network ----------------------------------------------------------------------------
 
-    def _code(self) -> Code:
-        return Code(int(self.n_components), int(self.circular), bool(self.hierarchical))
+    def _code(self) -> training.Code:
+        return training.Code(int(self.n_components), int(self.circular), bool(self.hierarchical))
 
-    def _settings(self) -> Settings:
-        return Settings(
+    def _settings(self) -> training.Settings:
+        return training.Settings(
             symmetric=self.variant == "symmetric",
             code=self._code(),
             hidden=tuple(int(size) for size in self.hidden_),

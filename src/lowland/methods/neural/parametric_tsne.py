@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -12,22 +12,22 @@ from lowland._base.constraints import Boolean, Integer, OneOf, Real, Several
 from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import count
+from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
-from lowland._engines.embedding.affinity import check_perplexity, default_neighbors
+from lowland._engines.embedding import affinity
+from lowland._engines.embedding.descent import Stage, descend
+from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.initial_layout import principal_layout
+from lowland._engines.embedding.repulsion import choose_repulsion
 from lowland._engines.linalg.products import row_blocks, rows_within
+from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
+from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost
-from lowland._engines.network.adam import Plan, train
-from lowland._engines.network.layers import Network, apply, first_weights
+from lowland._engines.network.adam import Adam, Plan, train
+from lowland._engines.network.layers import Network, apply, backward, first_weights, forward
 from lowland.methods.neural._base import MOST_HIDDEN, NetworkReducer
-from lowland.methods.neural._divergence_descent import (
-    FreeMap,
-    Noise,
-    OneCount,
-    neighbor_noise,
-    refine,
-)
 
 HIDDEN = (256, 128)
 MOST_ROWS = 100_000  # the network is trained on so many rows
@@ -36,6 +36,185 @@ TAIL = 0.2  # of the loss of the regression, in standard deviations of the map
 REFINING, REFINING_RATE = 50, 0.1  # steps down the divergence; their rate, of learning_rate
 FAR_OUT, CENTER_ROWS = 10.0, 1000
 STEPS, EPOCHS = 4000, (40, 1000)  # "auto": about so many steps, in so many epochs
+
+
+# Descent of a network's own divergence: dKL/dw = sum_i (dF(x_i)/dw)^T dKL/dy_i  at y = F(x).
+#
+# All rows enter each step, because each y_i feels the repulsion of all others. The rows pass
+# through the network in blocks, once for y and once more for the gradient, so that the values of
+# hidden units are never kept for all rows.
+
+
+# The map of t-SNE whose points are free, and the divergence of any other map of the same rows.
+
+
+# As TSNE has them.
+EXAGGERATION, EXAGGERATED_STEPS = 12.0, 250
+MOMENTUM, LATE_MOMENTUM = 0.8, 0.9
+TOLERANCE = 1e-5
+ANGLE = 0.5  # of the tree, where it is the fastest repulsion
+
+
+class FreeMap:
+    """KL(P || Q) of the rows of a neighbor graph, and the map that t-SNE finds for them.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n, d), float32
+        Positions; those of the start until :meth:`descend` is called. Equal rows share a place.
+    """
+
+    def __init__(
+        self, rows: np.ndarray, graph: NeighborGraph, perplexity: Any, d: int, run: FitContext
+    ) -> None:
+        self._equal = equal_in_graph(graph)
+        Y = principal_layout(rows, d, run).astype(np.float32)
+        self.Y = np.ascontiguousarray(at_common_place(Y, self._equal))
+        P = affinity.joint_affinities(graph, perplexity, threads=run.threads, dtype=np.float32)
+        method = "auto", P.n, d, 1.0, ANGLE, run.threads
+        repulsion = choose_repulsion(*method, owner="ParametricTSNE")
+        self._divergence = Divergence(P, 1.0, repulsion, entropy_of(P.weights), run.threads)
+        self._rows = np.arange(P.n)  # the row of each point of the divergence
+
+    def descend(self, max_iter: int, monitor: Monitor) -> None:
+        """Move the points as :class:`lowland.TSNE` does."""
+        early = min(EXAGGERATED_STEPS, max_iter)
+        stages = [
+            Stage(early, EXAGGERATION, MOMENTUM, False),
+            Stage(max_iter - early, 1.0, LATE_MOMENTUM, True),
+        ]
+        found = descend(
+            self._divergence, self.Y, stages, learning_rate=None, tol=TOLERANCE, monitor=monitor
+        )
+        self.Y, self._rows = at_common_place(found.Y, self._equal), found.rows
+
+    def divergence(self, Y: np.ndarray) -> float:
+        """KL(P || Q) of the map Y."""
+        return self._divergence.loss(self._arranged(Y))
+
+    def slope(self, Y: np.ndarray) -> tuple[float, np.ndarray]:
+        """KL(P || Q) of the map Y, and dKL/dY by the equation of the module ``divergence``."""
+        forces = self._divergence(self._arranged(Y), with_loss=True)
+        assert forces.loss is not None
+        found = np.empty_like(forces.attraction)
+        found[self._rows] = 4 * (forces.attraction - forces.repulsion / np.float32(forces.total))
+        return forces.loss, found
+
+    def _arranged(self, Y: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(Y[self._rows], dtype=np.float32)
+
+
+class OneCount:
+    """A monitor that counts the steps of several stages as one sequence."""
+
+    def __init__(self, monitor: Monitor, total: int) -> None:
+        self.monitor, self.total, self.done = monitor, total, 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything but the count is that of the monitor."""
+        return getattr(self.monitor, name)
+
+    def iteration(self, i: int, embedding: Any, loss: Any = None, total: Any = None) -> bool:
+        """See :meth:`Monitor.iteration`; the number of the step is that of the whole fit."""
+        if self.monitor.stopped:
+            return True
+        self.done += 1
+        return self.monitor.iteration(self.done, embedding, loss, total=self.total)
+
+    def as_monitor(self) -> Monitor:
+        """Itself, as what engines ask for."""
+        return cast(Monitor, self)
+
+
+# Noise on rows, as long as the way to their neighbors, which makes a network smooth.
+
+
+LONGEST = 3.0  # of the noise of a row, in medians over the rows
+
+
+class Noise(NamedTuple):
+    """The length s_i of the noise of each row, and the share u of each column, |u| = 1."""
+
+    lengths: np.ndarray
+    shares: np.ndarray
+
+    def added_to(
+        self, rows: np.ndarray, numbers: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """The rows of these numbers with noise; a new array."""
+        noise = rng.standard_normal(rows.shape, dtype=np.float32)
+        noise *= self.shares
+        noise *= self.lengths[numbers, None]
+        noise += rows
+        return noise
+
+
+def neighbor_noise(inputs: np.ndarray, graph: NeighborGraph, size: float) -> Noise:
+    """Noise as long as ``size`` times the distance to the nearest neighbor that is not equal.
+
+    Columns share in it as they share in the differences of neighbors.
+    """
+    n = len(inputs)
+    nearest = graph.indices[np.arange(n), np.argmax(graph.distances > 0, axis=1)]
+    lengths, squares = np.zeros(n), np.zeros(inputs.shape[1])
+    for rows in row_blocks(n, rows_within(16 * inputs.shape[1])):
+        apart = inputs[rows].astype(np.float64) - inputs[nearest[rows]]
+        lengths[rows] = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+        known = lengths[rows] > 0
+        squares += np.square(apart[known] / lengths[rows][known, None]).sum(axis=0)
+    if not squares.any():
+        return Noise(np.zeros(n, np.float32), np.zeros(len(squares), np.float32))
+    lengths = size * np.minimum(lengths, LONGEST * np.median(lengths[lengths > 0]))
+    shares = np.sqrt(squares / squares.sum())
+    return Noise(lengths.astype(np.float32), shares.astype(np.float32))
+
+
+class OwnDivergence(NamedTuple):
+    """KL(P || Q) of the places ``size`` * F(x) that a network F gives to rows."""
+
+    network: Network
+    inputs: np.ndarray
+    free: FreeMap
+    size: float
+    threads: int
+
+    def places(self, weights: np.ndarray) -> np.ndarray:
+        """The map by these weights."""
+        return np.float32(self.size) * apply(self.network, weights, self.inputs, self.threads)
+
+    def slope(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """The divergence, and its gradient with respect to the weights."""
+        scale, network = np.float32(self.size), self.network
+        loss, slope = self.free.slope(self.places(weights))
+        gradient = np.zeros_like(weights)
+        for rows in row_blocks(len(self.inputs), rows_within(8 * sum(network.sizes))):
+            passed = forward(network, weights, self.inputs[rows], self.threads)
+            slopes = scale * slope[rows]
+            back = backward(network, weights, passed, slopes, self.threads, with_x=False)
+            gradient += back.weights
+        return loss, gradient
+
+    def refined(
+        self, weights: np.ndarray, plan: Plan, monitor: Monitor
+    ) -> tuple[np.ndarray, list[float]]:
+        """Weights of the least divergence on the way, and the divergences before and after steps.
+
+        The steps are those of Adam, with a rate that falls to 0 along a cosine.
+        """
+        adam = Adam(weights.copy(), self.network.decays())
+        loss, gradient = self.slope(adam.weights)
+        best, losses = weights.copy(), [loss]
+        for step in range(plan.n_epochs):
+            if monitor.stopped:
+                break
+            rate = plan.learning_rate * 0.5 * (1 + np.cos(np.pi * step / plan.n_epochs))
+            adam.step(gradient, rate, plan.weight_decay)
+            loss, gradient = self.slope(adam.weights)
+            if loss < min(losses):
+                best[:] = adam.weights
+            losses.append(loss)
+            monitor.iteration(step + 1, lambda: self.places(adam.weights), loss)
+        return best, losses
 
 
 class ParametricTSNE(NetworkReducer):
@@ -195,75 +374,42 @@ class ParametricTSNE(NetworkReducer):
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         X = as_dense(X, type(self).__name__)
         n, d = len(X), int(self.n_components)
-        check_perplexity(self.perplexity, min(n, MOST_ROWS))
+        affinity.check_perplexity(self.perplexity, min(n, MOST_ROWS))
         self.layer_sizes_ = np.array([X.shape[1], *(self._given_hidden() or HIDDEN), d])
-        rows = X if n <= MOST_ROWS else X[_drawn(n, run)]
+        rows = X[run.some_rows(n, MOST_ROWS)]
         self._require_room(X, len(rows))
         self._learn_scales(rows)
-        graph = neighbor_graph(
-            rows,
-            default_neighbors(self.perplexity, len(rows)),
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        ).in_distances()
+        k = affinity.default_neighbors(self.perplexity, len(rows))
+        graph = neighbor_graph(rows, k, threads=run.threads, rng=run.rng, monitor=run.monitor)
+        graph = graph.in_distances()
         if run.shared is not None and len(rows) == n:
             run.shared.graph = graph
         epochs = _epochs(len(rows)) if isinstance(self.n_epochs, str) else int(self.n_epochs)
         steps = OneCount(run.monitor, int(self.max_iter) + epochs + REFINING)
-        free = FreeMap(rows, graph, self.perplexity, d, run, type(self).__name__)
+        free = FreeMap(rows, graph, self.perplexity, d, run)
         free.descend(int(self.max_iter), steps.as_monitor())
         inputs = self._standardized(rows).astype(np.float32)
         noise = neighbor_noise(inputs, graph, float(self.noise))
-        self._learn(free, inputs, noise, epochs, steps, run)
+        rate, decay = float(self.learning_rate), float(self.weight_decay)
+        corrupt = noise.added_to
+        plan = Plan(epochs, BATCH, rate, weight_decay=decay, corrupt=corrupt, tail=TAIL)
+        self._learn(free, inputs, plan, run._replace(monitor=steps.as_monitor()))
         self.n_iter_ = steps.done
         self.embedding_ = self._transform(X, run)
         return self.embedding_.copy()
 
-    def _learn(
-        self,
-        free: FreeMap,
-        inputs: np.ndarray,
-        noise: Noise,
-        n_epochs: int,
-        steps: OneCount,
-        run: FitContext,
-    ) -> None:
+    def _learn(self, free: FreeMap, inputs: np.ndarray, plan: Plan, run: FitContext) -> None:
         """Train the network on the free map, and compare their divergences."""
         network, owner = self._network(), type(self).__name__
         center = free.Y.mean(axis=0, dtype=np.float64)
         size = float(np.sqrt(np.mean(np.square(free.Y - center)))) or 1.0
         targets = ((free.Y - center) / size).astype(np.float32)
-        plan = Plan(
-            n_epochs,
-            BATCH,
-            float(self.learning_rate),
-            weight_decay=float(self.weight_decay),
-            corrupt=noise.added_to,
-            tail=TAIL,
-        )
+        own = OwnDivergence(network, inputs, free, size, run.threads)
         weights = _first_weights(network, run.rng)
-
-        def places(w: np.ndarray) -> np.ndarray:
-            return np.float32(size) * apply(network, w, inputs, run.threads)
-
-        before = free.divergence(places(weights))
-        counting = run._replace(monitor=steps.as_monitor())
-        weights = train(
-            network, weights, inputs, targets, plan, counting, show=places, owner=owner
-        ).weights
-        weights, losses = refine(
-            network,
-            weights,
-            inputs,
-            free,
-            size,
-            counting.monitor,
-            run.threads,
-            n_steps=REFINING,
-            learning_rate=REFINING_RATE * plan.learning_rate,
-            weight_decay=plan.weight_decay,
-        )
+        before = free.divergence(own.places(weights))
+        found = train(network, weights, inputs, targets, plan, run, show=own.places, owner=owner)
+        plan = plan._replace(n_epochs=REFINING, learning_rate=REFINING_RATE * plan.learning_rate)
+        weights, losses = own.refined(found.weights, plan, run.monitor)
         self.loss_history_, self.kl_divergence_ = np.array([before, *losses]), min(losses)
         self.free_kl_divergence_ = free.divergence(free.Y)
         last = network.layers(weights)[-1]  # linear: the size of the map belongs to it
@@ -324,8 +470,3 @@ def _first_weights(network: Network, rng: np.random.Generator) -> np.ndarray:
 def _epochs(n: int) -> int:
     """The "auto" number of epochs for n rows."""
     return int(np.clip(STEPS * BATCH / n, *EPOCHS))
-
-
-def _drawn(n: int, run: FitContext) -> np.ndarray:
-    """The rows that the network is trained on, ascending."""
-    return np.sort(run.rng.choice(n, MOST_ROWS, replace=False))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from lowland import _native
 from lowland._base.context import FitContext
@@ -50,12 +49,9 @@ def along_graph(Z: np.ndarray, n_neighbors: int, closed: bool, run: FitContext) 
     farthest from that one. For a closed curve it is the angle in the map of classical scaling of
     these distances, in which a ring is a circle.
     """
-    n, k = len(Z), min(n_neighbors, len(Z) - 1)
+    k = min(n_neighbors, len(Z) - 1)
     found = neighbor_graph(Z, k, threads=run.threads, rng=run.rng, monitor=run.monitor)
-    starts = np.arange(0, n * k + 1, k)
-    edges = (found.distances.ravel(), found.indices.ravel(), starts)
-    directed = scipy.sparse.csr_matrix(edges, shape=(n, n))
-    graph = connect(symmetrize(directed), Z, threads=run.threads, monitor=run.monitor).graph
+    graph = connect(symmetrize(found), Z, threads=run.threads, monitor=run.monitor).graph
     if closed:
         D = shortest_paths(graph, threads=run.threads, monitor=run.monitor)
         Y = classical_scaling.of_distances(

@@ -63,13 +63,12 @@ def start(X: np.ndarray, grid: str, n_nodes: Any, q: int, run: FitContext) -> St
     variance = plane.total_variance * (1 - 1 / n)
     explained = float(np.sum(plane.deviations[:q] ** 2))
     ratio = min(1.0, explained / plane.total_variance) if plane.total_variance > 0 else 1.0
-    axes = _axes(plane, grid, q)
-    shape = _shape(grid, n_nodes, axes.spreads)
+    spreads, curves = _axes(plane, grid, q)
+    shape = _shape(grid, n_nodes, spreads)
     total = math.prod(shape)
     if total > MOST_NODES:
         raise ParameterError(
-            f"ElasticMap: n_nodes={n_nodes!r} makes a grid of {total} nodes; ask for at most "
-            f"{MOST_NODES}."
+            f"ElasticMap: n_nodes={n_nodes!r} makes {total} nodes; ask for at most {MOST_NODES}."
         )
     band = 2 * total // max(shape)  # of the matrix of each step
     require_memory(
@@ -77,23 +76,13 @@ def start(X: np.ndarray, grid: str, n_nodes: Any, q: int, run: FitContext) -> St
         task=f"ElasticMap with {total} nodes",
         alternative="fewer nodes (n_nodes)",
     )
-    nodes = np.zeros((total, p))
-    lattice = lattice_of(grid, shape)
-    if lattice.sides:
-        nodes = _points(
-            lattice, [a for a, side in zip(axes.curves, shape, strict=True) if side > 1]
-        )
+    moving = [curve for curve, side in zip(curves, shape, strict=True) if side > 1]
+    nodes = _points(lattice_of(grid, shape), moving) if moving else np.zeros((total, p))
     return Start(shape, nodes, plane.mean, variance, ratio)
 
 
-class _Axes(NamedTuple):
-    """Of each axis its length, and two vectors: of its half length, or of an ellipse."""
-
-    spreads: list[float]
-    curves: list[np.ndarray]
-
-
-def _axes(plane: PrincipalPlane, grid: str, q: int) -> _Axes:
+def _axes(plane: PrincipalPlane, grid: str, q: int) -> tuple[list[float], list[np.ndarray]]:
+    """Of each axis its length, and vectors: one of its half length, or two of an ellipse."""
     deviations = np.zeros(q + 2)
     deviations[: len(plane.deviations)] = plane.deviations
     deviations[deviations <= NO_VARIANCE * deviations.max()] = 0
@@ -113,7 +102,7 @@ def _axes(plane: PrincipalPlane, grid: str, q: int) -> _Axes:
             at = order[axis + CLOSED.get(grid, 0)]
             spreads.append(2 * EXTENT * float(deviations[at]))
             curves.append(EXTENT * vectors[at][None])
-    return _Axes(spreads, curves)
+    return spreads, curves
 
 
 def _shape(grid: str, n_nodes: Any, spreads: list[float]) -> tuple[int, ...]:
@@ -130,14 +119,13 @@ def _shape(grid: str, n_nodes: Any, spreads: list[float]) -> tuple[int, ...]:
         sides = [int(side) for side in n_nodes]
     else:
         kind = "hexagon" if grid == "hexagon" and varies.all() else "rectangle"
-        found = iter(
-            sides_for(int(n_nodes), np.array(spreads)[varies], kind) if varies.any() else ()
-        )
-        sides = [next(found) if moves else 1 for moves in varies]
-    return tuple(
-        max(side, low) if moves else 1
-        for side, low, moves in zip(sides, least, varies, strict=True)
-    )
+        sides = [1] * q
+        if varies.any():
+            found = sides_for(int(n_nodes), np.array(spreads)[varies], kind)
+            for axis, side in zip(np.flatnonzero(varies), found, strict=True):
+                sides[axis] = side
+    parts = zip(sides, least, varies, strict=True)
+    return tuple(max(side, low) if moves else 1 for side, low, moves in parts)
 
 
 def _points(lattice: Lattice, curves: list[np.ndarray]) -> np.ndarray:
@@ -156,13 +144,6 @@ def _points(lattice: Lattice, curves: list[np.ndarray]) -> np.ndarray:
 
 SEAM = 1e-12  # of a closed axis: rounding does not part places that lie on its seam
 NEAR = 4  # rows are projected on the simplices at so many nearest nodes
-
-
-class Projected(NamedTuple):
-    """Places (n, q) in steps of the grid from its center, and squared distances (n,)."""
-
-    places: np.ndarray
-    squares: np.ndarray
 
 
 def extended(lattice: Lattice, layers: int) -> Lattice:
@@ -223,33 +204,32 @@ def _corner_places(lattice: Lattice, simplices: np.ndarray) -> np.ndarray:
     return corners[:, :1] + steps
 
 
-def project(X: np.ndarray, nodes: np.ndarray, lattice: Lattice, threads: int) -> Projected:
-    """The nearest points of the simplices at the nearest nodes of each row."""
+def project(
+    X: np.ndarray, nodes: np.ndarray, lattice: Lattice, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest points of the simplices at the nearest nodes of each row.
+
+    Places (n, q) in steps of the grid from its center, and squared distances (n,).
+    """
     n, simplices = len(X), np.ascontiguousarray(lattice.simplices())
     order = np.argsort(simplices.ravel(), kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(simplices.ravel(), minlength=len(nodes))))
     near = nearest_units(X, nodes, threads, min(NEAR, len(nodes)))
-    near = np.maximum(near, 0)  # rows whose distances overflow have none; their places are NaN
+    # rows whose distances overflow have no nearest nodes; their places are NaN
+    near = np.ascontiguousarray(np.maximum(near, 0), np.int64)
     found, squares = np.zeros(n, np.int64), np.empty(n)
     weights = np.full((n, simplices.shape[1]), np.nan)
+    X, nodes = np.ascontiguousarray(X), np.ascontiguousarray(nodes, np.float64)
+    at_node = starts.astype(np.int64), order // simplices.shape[1]
     _native.project_on_surface(
-        np.ascontiguousarray(X),
-        np.ascontiguousarray(near, np.int64),
-        np.ascontiguousarray(nodes, np.float64),
-        simplices,
-        starts.astype(np.int64),
-        order // simplices.shape[1],
-        found,
-        weights,
-        squares,
-        threads,
+        X, near, nodes, simplices, *at_node, found, weights, squares, threads
     )
     places = np.einsum("ij,ijk->ik", weights, _corner_places(lattice, simplices)[found])
     periods = lattice.periods()
     for axis in np.flatnonzero(periods):
         along = places[:, axis] % periods[axis]
         places[:, axis] = np.where(along < periods[axis] * (1 - SEAM), along, 0.0)
-    return Projected(places - _center(lattice), squares)
+    return places - _center(lattice), squares
 
 
 def places_at(lattice: Lattice) -> np.ndarray:
@@ -331,10 +311,11 @@ class Hosts(NamedTuple):
 
 
 class Softened(NamedTuple):
-    """Nodes less the mean, their hosts, the energies at the start and after each step."""
+    """Nodes less the mean, the nearest one of each row, terms of U, and U after each step."""
 
     nodes: np.ndarray
-    hosts: Hosts
+    nearest: np.ndarray
+    energy: np.ndarray
     losses: list[float]
 
 
@@ -385,22 +366,20 @@ class ElasticGrid:
         self, W: np.ndarray, epochs: list[Coefficients], max_iter: int, tol: float, run: FitContext
     ) -> Softened:
         """Steps with each of the coefficients, stiff ones first."""
-        hosts, losses = self.hosts(W), [0.0]
-        losses[0] = float(self.energy(W, hosts, epochs[0]).sum())
-        places = self.lattice.places()
+        hosts, places, stop = self.hosts(W), self.lattice.places(), False
+        losses = [float(self.energy(W, hosts, epochs[0]).sum())]
         for epoch, soft in enumerate(epochs):
             left = max_iter + 1 - len(losses)
             before = float(self.energy(W, hosts, soft).sum())
-            for _ in range(-(-left // (len(epochs) - epoch))):
+            for _ in range(0 if stop else -(-left // (len(epochs) - epoch))):
                 W, last = self.relax(W, hosts, soft), hosts
                 hosts = self.hosts(W)
                 after = float(self.energy(W, hosts, soft).sum())
                 losses.append(after)
                 shown = places[hosts.nearest]
-                if run.monitor.iteration(len(losses) - 1, shown, after, total=max_iter):
-                    return Softened(W, hosts, losses)
+                stop = run.monitor.iteration(len(losses) - 1, shown, after, total=max_iter)
                 same = np.array_equal(hosts.nearest, last.nearest)
-                if same or before - after <= tol * before:
+                if stop or same or before - after <= tol * before:
                     break
                 before = after
-        return Softened(W, hosts, losses)
+        return Softened(W, hosts.nearest, self.energy(W, hosts, epochs[-1]), losses)

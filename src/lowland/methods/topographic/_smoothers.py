@@ -72,39 +72,18 @@ def merged(cells: Cells, most: int) -> Cells:
     return Cells(t, X, w, cells.within + max(0.0, lost), cells.n)
 
 
-class Smoother:
-    """A linear smoother of cells; ``closed``: t = 0 and t = 1 are the same place."""
-
-    controls: tuple[float, float]  # the least and the greatest control, as powers of 10
-
-    def __init__(self, cells: Cells, closed: bool) -> None:
-        self.cells, self.closed = cells, closed
-
-    def trace(self, control: float) -> float:
-        """Degrees of freedom."""
-        raise NotImplementedError
-
-    def residual(self, control: float) -> float:
-        """Mean squared distance of the rows from the curve at their own t."""
-        raise NotImplementedError
-
-    def curve(self, control: float, t: np.ndarray) -> np.ndarray:
-        """Points of the curve."""
-        raise NotImplementedError
-
-
-class Spline(Smoother):
+class Spline:
     """min sum w |x - f(t)|^2 + 10^control int |f''|^2 dt over cubic splines; O(cells).
 
     The knots are the cells, or evenly chosen ones of them. Then f is the smoothing spline of
     Reinsch (1967). A closed spline has evenly spaced knots. The straight line is taken out before,
-    so that large penalties do not magnify rounding.
+    so that large penalties do not magnify rounding. ``closed``: t = 0 and t = 1 are the same place.
     """
 
-    controls = (-10.0, 4.0)
+    controls = (-10.0, 4.0)  # the least and the greatest one, as powers of 10
 
     def __init__(self, cells: Cells, closed: bool) -> None:
-        super().__init__(cells, closed)
+        self.cells, self.closed = cells, closed
         t, w = cells.t, cells.w
         self.mean = w @ t, w @ cells.X
         spread = w @ (t - self.mean[0]) ** 2
@@ -162,14 +141,17 @@ class Spline(Smoother):
         return self._solved(control, self.right)
 
     def trace(self, control: float) -> float:
+        """Degrees of freedom."""
         return float(np.trace(self._solved(control, self.gram)))
 
     def residual(self, control: float) -> float:
+        """Mean squared distance of the rows from the curve at their own t."""
         c = self._coefficients(control)
         fitted = np.einsum("ij,ij->", c, self.gram @ c - 2 * self.right)
         return self.cells.within + max(0.0, self.left_over + float(fitted))
 
     def curve(self, control: float, t: np.ndarray) -> np.ndarray:
+        """Points of the curve."""
         return self._line(t) + self._basis(t) @ self._coefficients(control)
 
 
@@ -201,13 +183,13 @@ def _periodic_penalty(m: int) -> np.ndarray:
     return float(m) ** 3 * scipy.linalg.circulant(row)
 
 
-class Kernel(Smoother):
+class Kernel:
     """Local lines with Gaussian weights exp(-(t - s)^2 / (2 h^2)), h = 10^control; O(cells)."""
 
     controls = (-3.5, 2.0)
 
     def __init__(self, cells: Cells, closed: bool) -> None:
-        super().__init__(merged(cells, LOCAL_CELLS), closed)
+        self.cells, self.closed = merged(cells, LOCAL_CELLS), closed
         self.few = merged(cells, FEW_CELLS)
 
     def _weights(self, gaps: np.ndarray, w: np.ndarray, control: float) -> np.ndarray:
@@ -258,6 +240,9 @@ class Lowess(Kernel):
         second = far[rows, order[rows, min(1, len(w) - 1)]]
         h = 1.0001 * np.maximum(np.maximum(h, 1.5 * second), 1e-9)
         return w * np.maximum(0.0, 1 - (far / h[:, None]) ** 3) ** 3
+
+
+Smoother = Spline | Kernel
 
 
 def control_with(smoother: Smoother, df: float) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,19 +19,8 @@ from lowland._base.rows.fitting import rows_at
 from lowland._base.rows.table import Rows
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import dense_if_small, is_sparse
-from lowland._engines.grids.lattice import (
-    Lattice,
-    PrincipalPlane,
-    plane_of_chunks,
-    principal_plane,
-    sides_for,
-)
-from lowland._engines.grids.nearest_units import (
-    nearest_units,
-    nearest_with_squares,
-    squares_to_units,
-    unit_sums,
-)
+from lowland._engines.grids import lattice as grids
+from lowland._engines.grids import nearest_units as near_units
 from lowland._engines.linalg.products import row_blocks, rows_within, times
 from lowland._engines.linalg.streamed_moments import Survey
 
@@ -59,14 +49,9 @@ class UnitCounts(NamedTuple):
     in_order: int
     nearest: np.ndarray | None
 
-    @property
-    def topographic_error(self) -> float:
-        """Share of the rows whose two nearest units are no neighbors."""
-        return float(1 - self.in_order / self.hits.sum())
-
 
 def smooth_places(
-    X: Any, codebook: np.ndarray, lattice: Lattice, nearest: np.ndarray, threads: int
+    X: Any, codebook: np.ndarray, lattice: grids.Lattice, nearest: np.ndarray, threads: int
 ) -> np.ndarray:
     """r_c + sum_j w_j (r_j - r_c), w_j ~ exp(-2 (|x - m_j|^2 - min) / s_c), j near the unit c.
 
@@ -78,7 +63,7 @@ def smooth_places(
     found = np.empty((X.shape[0], own.shape[1]))
     for rows in row_blocks(X.shape[0], BLOCK_ROWS):
         some, units = X[rows], nearest[rows]
-        squares = squares_to_units(some, codebook, units, near.units, threads)
+        squares = near_units.squares_to_units(some, codebook, units, near.units, threads)
         scale = scales[units]
         if not is_sparse(X):
             scale *= 1 - np.isnan(some).mean(axis=1)
@@ -90,19 +75,19 @@ def smooth_places(
     return _wrapped(found, lattice)
 
 
-def _reach(lattice: Lattice) -> float:
+def _reach(lattice: grids.Lattice) -> float:
     """Two steps, but less than half of a closed axis: a unit must not pull from both sides."""
     closed = lattice.periods()[lattice.periods() > 0]
     return max(1.0, min([REACH, *(0.49 * closed)]))
 
 
-def _wrapped(P: np.ndarray, lattice: Lattice) -> np.ndarray:
+def _wrapped(P: np.ndarray, lattice: grids.Lattice) -> np.ndarray:
     """Places with closed axes from 0 to their length."""
     periods = lattice.periods()
     return np.where(periods > 0, np.mod(P, np.where(periods > 0, periods, 1.0)), P)
 
 
-def neighbor_distances(codebook: np.ndarray, lattice: Lattice, power: int = 1) -> np.ndarray:
+def neighbor_distances(codebook: np.ndarray, lattice: grids.Lattice, power: int = 1) -> np.ndarray:
     """Mean distance in the data, to a power, of each unit to its neighbors on the grid."""
     a, b = lattice.edges().T
     lengths = np.empty(len(a))
@@ -112,12 +97,6 @@ def neighbor_distances(codebook: np.ndarray, lattice: Lattice, power: int = 1) -
     total = np.bincount(a, lengths, lattice.n_units) + np.bincount(b, lengths, lattice.n_units)
     number = np.bincount(a, minlength=lattice.n_units) + np.bincount(b, minlength=lattice.n_units)
     return total / np.maximum(number, 1)
-
-
-def _are_neighbors(lattice: Lattice, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Whether units are neighbors, on a rectangular grid also across a corner."""
-    near = lattice.within(1.0 if lattice.kind == "hexagon" else np.sqrt(2)).units
-    return (near[first] == second[:, None]).any(axis=1)
 
 
 def majority(nearest: np.ndarray, classes: np.ndarray, codes: np.ndarray, m: int) -> UnitLabels:
@@ -135,13 +114,18 @@ def majority(nearest: np.ndarray, classes: np.ndarray, codes: np.ndarray, m: int
 
 
 def unit_counts(
-    X: Any, codebook: np.ndarray, lattice: Lattice, threads: int, missing: bool
+    X: Any, codebook: np.ndarray, lattice: grids.Lattice, threads: int, missing: bool
 ) -> UnitCounts:
-    """The rows of each unit, and how many rows have two nearest units that are neighbors."""
+    """The rows of each unit, and how many rows have two nearest units that are neighbors.
+
+    On a rectangular grid units are also neighbors across a corner.
+    """
     few = lattice.n_units < 3  # any two are neighbors
-    found = nearest_units(X, codebook, threads, 1 if few else 2, missing)
-    nearest = found[:, 0]
-    in_order = len(found) if few else int(_are_neighbors(lattice, *found.T).sum())
+    found = near_units.nearest_units(X, codebook, threads, 1 if few else 2, missing)
+    nearest, in_order = found[:, 0], len(found)
+    if not few:
+        near = lattice.within(1.0 if lattice.kind == "hexagon" else np.sqrt(2)).units
+        in_order = int((near[nearest] == found[:, 1:]).any(axis=1).sum())
     return UnitCounts(np.bincount(nearest, minlength=lattice.n_units), in_order, nearest)
 
 
@@ -169,53 +153,25 @@ class EpochSums(NamedTuple):
 
 def epoch_sums(X: Any, codebook: np.ndarray, missing: bool, threads: int) -> EpochSums:
     """Of a block of rows."""
-    nearest = nearest_with_squares(X, codebook, threads, 1, missing)
+    nearest = near_units.nearest_with_squares(X, codebook, threads, 1, missing)
     ids = nearest.ids[:, 0]
-    counts, sums = unit_sums(X, ids, len(codebook), threads, missing)
+    counts, sums = near_units.unit_sums(X, ids, len(codebook), threads, missing)
     distance = float(np.sqrt(nearest.squares[:, 0]).sum())
     return EpochSums(counts, sums, len(ids), distance, _digest(ids.tobytes()))
 
 
 def merged_sums(a: EpochSums, b: EpochSums) -> EpochSums:
     """Of both sets of rows."""
-    return EpochSums(
-        a.counts + b.counts,
-        a.sums + b.sums,
-        a.n_rows + b.n_rows,
-        a.distance + b.distance,
-        _digest(a.winners + b.winners),
-    )
+    winners = _digest(a.winners + b.winners)
+    return EpochSums(*(one + other for one, other in zip(a[:-1], b[:-1], strict=True)), winners)
 
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
-class Table(Protocol):
-    """Rows that units are laid through."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        """The plane of the first principal axes."""
-        ...
-
-    def at(self, numbers: np.ndarray) -> Any:
-        """The rows with these numbers."""
-        ...
-
-    def epoch(self, codebook: np.ndarray) -> EpochSums:
-        """The sums over all rows."""
-        ...
-
-    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
-        """The rows of each unit, and how many have two nearest units that are neighbors."""
-        ...
-
-
 class InMemory(NamedTuple):
-    """Dense or sparse rows."""
+    """Dense or sparse rows that units are laid through."""
 
     X: Any
     missing: bool
@@ -225,8 +181,9 @@ class InMemory(NamedTuple):
     def shape(self) -> tuple[int, int]:
         return self.X.shape
 
-    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        return principal_plane(self.X, n_axes, run)
+    def plane(self, n_axes: int, run: FitContext) -> grids.PrincipalPlane:
+        """The plane of the first principal axes."""
+        return grids.principal_plane(self.X, n_axes, run)
 
     def at(self, numbers: np.ndarray) -> Any:
         return self.X[numbers]
@@ -234,7 +191,7 @@ class InMemory(NamedTuple):
     def epoch(self, codebook: np.ndarray) -> EpochSums:
         return epoch_sums(self.X, codebook, self.missing, self.threads)
 
-    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
+    def counts(self, codebook: np.ndarray, lattice: grids.Lattice) -> UnitCounts:
         return unit_counts(self.X, codebook, lattice, self.threads, self.missing)
 
 
@@ -250,47 +207,35 @@ class InChunks(NamedTuple):
     def shape(self) -> tuple[int, int]:
         return self.rows.shape
 
-    def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
-        return plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
+    def plane(self, n_axes: int, run: FitContext) -> grids.PrincipalPlane:
+        return grids.plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
 
     def at(self, numbers: np.ndarray) -> Any:
         return rows_at(self.rows, numbers, self.monitor)
 
     def epoch(self, codebook: np.ndarray) -> EpochSums:
-        f = BlockSums(codebook, self.found.missing, self.n_jobs)
-        total: EpochSums = self.rows.total(f, merged_sums, self.monitor, "epoch")
-        return total
+        f = functools.partial(block_sums, codebook, self.found.missing, self.n_jobs)
+        return self.rows.total(f, merged_sums, self.monitor, "epoch")
 
-    def counts(self, codebook: np.ndarray, lattice: Lattice) -> UnitCounts:
-        f = BlockCounts(codebook, lattice, self.found.missing, self.n_jobs)
-        total: UnitCounts = self.rows.total(f, merged_counts, self.monitor, "places")
-        return total
+    def counts(self, codebook: np.ndarray, lattice: grids.Lattice) -> UnitCounts:
+        f = functools.partial(block_counts, codebook, lattice, self.found.missing, self.n_jobs)
+        return self.rows.total(f, merged_counts, self.monitor, "places")
 
 
-class BlockSums:
+Table = InMemory | InChunks
+
+
+def block_sums(codebook: np.ndarray, missing: bool, n_jobs: int | None, block: Block) -> EpochSums:
     """:func:`epoch_sums` of one block."""
-
-    def __init__(self, codebook: np.ndarray, missing: bool, n_jobs: int | None) -> None:
-        self.codebook, self.missing, self.n_jobs = codebook, missing, n_jobs
-
-    def __call__(self, block: Block) -> EpochSums:
-        X = dense_if_small(block.X)
-        return epoch_sums(X, self.codebook, self.missing, resolve_n_jobs(self.n_jobs))
+    return epoch_sums(dense_if_small(block.X), codebook, missing, resolve_n_jobs(n_jobs))
 
 
-class BlockCounts:
+def block_counts(
+    codebook: np.ndarray, lattice: grids.Lattice, missing: bool, n_jobs: int | None, block: Block
+) -> UnitCounts:
     """:func:`unit_counts` of one block."""
-
-    def __init__(
-        self, codebook: np.ndarray, lattice: Lattice, missing: bool, n_jobs: int | None
-    ) -> None:
-        self.codebook, self.lattice = codebook, lattice
-        self.missing, self.n_jobs = missing, n_jobs
-
-    def __call__(self, block: Block) -> UnitCounts:
-        X, threads = dense_if_small(block.X), resolve_n_jobs(self.n_jobs)
-        found = unit_counts(X, self.codebook, self.lattice, threads, self.missing)
-        return found._replace(nearest=None)
+    X, threads = dense_if_small(block.X), resolve_n_jobs(n_jobs)
+    return unit_counts(X, codebook, lattice, threads, missing)._replace(nearest=None)
 
 
 def merged_counts(a: UnitCounts, b: UnitCounts) -> UnitCounts:
@@ -311,7 +256,9 @@ def number_of_units(n: int) -> int:
     return max(1, min(round(5 * math.sqrt(n)), n, MOST_UNITS))
 
 
-def sides_of_grid(n: int, plane: PrincipalPlane, q: int, grid: str, even: bool) -> tuple[int, ...]:
+def sides_of_grid(
+    n: int, plane: grids.PrincipalPlane, q: int, grid: str, even: bool
+) -> tuple[int, ...]:
     """Sides as the deviations of the data; the second one is ``even`` if it must be."""
     first, size, wanted = plane.deviations[0], np.abs(plane.mean).max(), number_of_units(n)
     if first <= NO_SPREAD * size:
@@ -320,7 +267,7 @@ def sides_of_grid(n: int, plane: PrincipalPlane, q: int, grid: str, even: bool) 
         sides = [wanted, 1]  # rows on a line
     else:
         kind = grid if q == 2 else "rectangle"
-        sides = list(sides_for(wanted, plane.deviations[:q], kind))
+        sides = list(grids.sides_for(wanted, plane.deviations[:q], kind))
     while math.prod(sides) > n:  # rounding of the sides of a few units
         sides[int(np.argmax(sides))] -= 1
     return (sides[0], sides[1] + sides[1] % 2) if even else tuple(sides)
@@ -342,7 +289,7 @@ def given_sides(sides: Any, q: int, even: bool) -> tuple[int, ...]:
     return tuple(int(side) for side in given)
 
 
-def given_units(init: Any, lattice: Lattice, p: int) -> np.ndarray:
+def given_units(init: Any, lattice: grids.Lattice, p: int) -> np.ndarray:
     """The parameter ``init`` as units of p columns."""
     given, m = np.array(init, np.float64), lattice.n_units
     if given.shape != (m, p) or not np.isfinite(given).all():
@@ -361,7 +308,7 @@ def random_rows(table: Table, m: int, mean: np.ndarray, rng: np.random.Generator
     return np.where(np.isnan(rows), mean, rows)
 
 
-def units_on_plane(lattice: Lattice, plane: PrincipalPlane) -> np.ndarray:
+def units_on_plane(lattice: grids.Lattice, plane: grids.PrincipalPlane) -> np.ndarray:
     """An open axis of the grid lies along a principal axis, a closed one on a circle of two."""
     P, Z = lattice.places(), np.zeros((lattice.n_units, len(plane.axes)))
     for axis, period in enumerate(lattice.periods()):
@@ -380,19 +327,14 @@ AUTO_END = 0.7  # steps; the automatic radius falls from half of the longer side
 DECLINE = 0.7  # share of the epochs in which the radius falls; then it stays
 ONLINE_ROWS = 2**12  # rows that are gathered at a time
 TOUCHING = 1 + 1e-9  # distances on a grid are rounded
+# Radii in units of the standard deviation along an axis: automatic ones are equally wide.
+RADII = {"gaussian": 1.0, "bubble": 2.0, "epanechnikov": float(np.sqrt(6))}
 
 
-class Trained(NamedTuple):
-    """The codebook, and the mean distance of rows to their units at the start and per epoch."""
-
-    codebook: np.ndarray
-    losses: list[float]
-
-
-def radii(radius: Any, kind: str, lattice: Lattice) -> tuple[float, float]:
+def radii(radius: Any, kind: str, lattice: grids.Lattice) -> tuple[float, float]:
     """The first and the last radius that the parameter means for this grid."""
     if isinstance(radius, str):
-        unit = NEIGHBORHOODS[kind][1]
+        unit = RADII[kind]
         return unit * max(max(lattice.sides) / 2, AUTO_END), unit * AUTO_END
     if np.ndim(radius) == 0:
         return float(radius), float(radius)
@@ -404,84 +346,63 @@ def radii(radius: Any, kind: str, lattice: Lattice) -> tuple[float, float]:
     return float(radius[0]), float(radius[1])
 
 
-def _gaussian(D2: np.ndarray, square: float) -> np.ndarray:
-    return np.exp(-D2 / (2 * square))
-
-
-def _bubble(D2: np.ndarray, square: float) -> np.ndarray:
-    return (square * TOUCHING >= D2).astype(np.float64)
-
-
-def _epanechnikov(D2: np.ndarray, square: float) -> np.ndarray:
-    return np.maximum(0.0, 1 - D2 / square)
-
-
-# Each as a function of squared distances and the squared radius, and its radius in units of the
-# standard deviation along an axis: an automatic radius is as wide for all of them.
-NEIGHBORHOODS: dict[str, tuple[Callable[[np.ndarray, float], np.ndarray], float]] = {
-    "gaussian": (_gaussian, 1.0),
-    "bubble": (_bubble, 2.0),
-    "epanechnikov": (_epanechnikov, float(np.sqrt(6))),
-}
-
-
 def neighborhood(kind: str, D2: np.ndarray, radius: float) -> np.ndarray:
     """h of squared distances on the grid; a radius of 0 leaves each unit alone."""
     with np.errstate(under="ignore", over="ignore"):
         square = np.float64(radius) ** 2
         if square < np.finfo(np.float64).tiny:
             return (D2 == 0).astype(np.float64)
-        return NEIGHBORHOODS[kind][0](D2, square)
-
-
-class Schedule(NamedTuple):
-    """The radius falls by the same factor each epoch, then stays at its end."""
-
-    start: float
-    end: float
-    n_epochs: int
-
-    def radius(self, epoch: int) -> float:
-        falling = max(1, round(DECLINE * self.n_epochs) - 1)
-        if epoch >= falling or self.start == self.end:
-            return self.end
-        return float(np.exp(np.interp(epoch / falling, [0, 1], np.log([self.start, self.end]))))
+        if kind == "gaussian":
+            return np.exp(-D2 / (2 * square))
+        if kind == "bubble":
+            return (square * TOUCHING >= D2).astype(np.float64)
+        return np.maximum(0.0, 1 - D2 / square)
 
 
 class Task(NamedTuple):
-    """What is learned from, and how; ``report(epoch, codebook, loss)`` is True to stop."""
+    """What is learned from, and how; ``report(epoch, codebook, loss)`` is True to stop.
+
+    The radius falls by the same factor each epoch from the first to the last one, then it stays.
+    """
 
     table: Table
-    lattice: Lattice
+    lattice: grids.Lattice
     kind: str
-    schedule: Schedule
+    radii: tuple[float, float]
+    n_epochs: int
     threads: int
     report: Callable[[int, np.ndarray, float], bool]
+
+    def radius(self, epoch: int) -> float:
+        falling = max(1, round(DECLINE * self.n_epochs) - 1)
+        if epoch >= falling or self.radii[0] == self.radii[1]:
+            return self.radii[1]
+        return float(np.exp(np.interp(epoch / falling, [0, 1], np.log(self.radii))))
 
 
 # --- batch --------------------------------------------------------------------------------------
 
 
-def batch(task: Task, codebook: np.ndarray) -> Trained:
+def batch(task: Task, codebook: np.ndarray) -> tuple[np.ndarray, list[float]]:
     """m_j = sum_c h_cj s_c / sum_c h_cj n_c, with the sum s_c and the number n_c of c's rows.
 
     Ends when a constant radius finds the same winners again.
     """
     D2, found = task.lattice.squared_distances(), task.table.epoch(codebook)
     losses, last, H = [found.mean_distance], -1.0, D2
-    for epoch in range(task.schedule.n_epochs):
-        radius, winners = task.schedule.radius(epoch), found.winners
+    for epoch in range(task.n_epochs):
+        radius, winners = task.radius(epoch), found.winners
         if radius != last:
             H = neighborhood(task.kind, D2, radius)
         codebook = _means(H, found.counts, found.sums, codebook, task.threads)
         found = task.table.epoch(codebook)
         losses.append(found.mean_distance)
         stopped = task.report(epoch + 1, codebook, losses[-1])
-        settled = radius == task.schedule.radius(epoch + 1)
+        settled = radius == task.radius(epoch + 1)
         if stopped or (settled and winners == found.winners):
             break
         last = radius
-    return Trained(codebook, losses)
+    return codebook, losses
 
 
 def _means(
@@ -509,20 +430,20 @@ def _means(
 
 
 def online(
-    task: Task, X: Any, codebook: np.ndarray, learning_rate: float, rng: np.random.Generator
-) -> Trained:
-    """m_j += a_t h_cj (x_t - m_j), the rows X of an epoch in random order; a_t falls to 0."""
-    n, codebook = X.shape[0], codebook.copy()
+    task: Task, codebook: np.ndarray, learning_rate: float, rng: np.random.Generator
+) -> tuple[np.ndarray, list[float]]:
+    """m_j += a_t h_cj (x_t - m_j), the rows of an epoch in random order; a_t falls to 0."""
+    n, codebook = task.table.shape[0], codebook.copy()
     D2, losses = task.lattice.squared_distances(), [task.table.epoch(codebook).mean_distance]
-    for epoch in range(task.schedule.n_epochs):
-        H = neighborhood(task.kind, D2, task.schedule.radius(epoch))
+    for epoch in range(task.n_epochs):
+        H = neighborhood(task.kind, D2, task.radius(epoch))
         order = rng.permutation(n)
         for rows in row_blocks(n, ONLINE_ROWS):
-            some = X[order[rows]]
-            block = np.ascontiguousarray(some.toarray() if is_sparse(X) else some)
-            done = (epoch + np.arange(rows.start, rows.stop) / n) / task.schedule.n_epochs
+            some = task.table.at(order[rows])
+            block = np.ascontiguousarray(some.toarray() if is_sparse(some) else some)
+            done = (epoch + np.arange(rows.start, rows.stop) / n) / task.n_epochs
             _native.som_steps(block, learning_rate * (1 - done), H, codebook)
         losses.append(task.table.epoch(codebook).mean_distance)
         if task.report(epoch + 1, codebook, losses[-1]):
             break
-    return Trained(codebook, losses)
+    return codebook, losses

@@ -16,24 +16,8 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.grids.lattice import Net
 from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland.methods.topographic import _elastic_surface as surfaces
 from lowland.methods.topographic._base import TopographicReducer
-from lowland.methods.topographic._elastic_surface import (
-    CLOSED,
-    FEWEST,
-    Coefficients,
-    ElasticGrid,
-    Softened,
-    Start,
-    coefficients,
-    extended,
-    extrapolated,
-    lattice_of,
-    places_at,
-    points_at,
-    project,
-    start,
-    step_lengths,
-)
 
 MOST_AXES = 3
 SPRINGS = {1: (1e-4, 1e-6), 2: (1e-3, 1e-4)}  # stretching and bending by the number of axes
@@ -209,8 +193,8 @@ class ElasticMap(TopographicReducer):
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: the nodes are those of a grid of this shape."""
         shape = [int(side) for side in self.shape_]
-        if any(side == 2 for side in shape[: CLOSED.get(self.grid, 0)]):
-            return f"'shape_' {shape}, but a closed axis has at least {FEWEST} nodes"
+        if any(side == 2 for side in shape[: surfaces.CLOSED.get(self.grid, 0)]):
+            return f"'shape_' {shape}, but a closed axis has at least {surfaces.FEWEST} nodes"
         if int(np.prod([float(side) for side in shape])) != len(self.nodes_):
             return f"{len(self.nodes_)} 'nodes_', but 'shape_' is {shape}"
         if len(self.surface_) != (self._lattice(wide=True).n_units if max(shape) > 1 else 1):
@@ -228,7 +212,7 @@ class ElasticMap(TopographicReducer):
         q = self._check_components(*X.shape)
         X = np.ascontiguousarray(as_dense(X, type(self).__name__))
         with limit_blas(1):
-            first = start(X, self.grid, self.n_nodes, q, run)
+            first = surfaces.start(X, self.grid, self.n_nodes, q, run)
         self.shape_ = np.array(first.shape)
         if len(first.nodes) > 1:
             self._bend(X, first, run)
@@ -241,52 +225,41 @@ class ElasticMap(TopographicReducer):
         self.surface_variance_ratio_ = 1 - left
         return self.embedding_.copy()
 
-    def _bend(self, X: np.ndarray, first: Start, run: FitContext) -> None:
+    def _bend(self, X: np.ndarray, first: surfaces.Start, run: FitContext) -> None:
         lattice, wide = self._lattice(), self._lattice(wide=True)
-        grid = ElasticGrid(X, first.mean, first.variance, lattice, run.threads)
-        epochs = self._epochs()
-        found = grid.soften(first.nodes, epochs, int(self.max_iter), float(self.tol), run)
-        self._keep(found, first, grid.energy(found.nodes, found.hosts, epochs[-1]))
-        self.surface_ = extrapolated(lattice, found.nodes, wide) + first.mean
-        self.step_lengths_ = self._padded(step_lengths(lattice, found.nodes)[None])[0]
-        self.node_places_ = self._padded(places_at(lattice)) * self.step_lengths_
-        self.loss_history_, self.n_iter_ = np.array(found.losses), len(found.losses) - 1
-
-    def _epochs(self) -> list[Coefficients]:
-        """Both coefficients fall by equal factors from the first epoch to the last."""
+        grid = surfaces.ElasticGrid(X, first.mean, first.variance, lattice, run.threads)
+        usual, given = SPRINGS[min(2, len(self.shape_))], (self.stretching, self.bending)
+        springs = [
+            auto if isinstance(value, str) else float(value)
+            for value, auto in zip(given, usual, strict=True)
+        ]
         softening = np.geomspace(float(self.initial_stiffness), 1.0, int(self.n_epochs))
         softening[-1] = 1.0
-        lattice = self._lattice()
         with np.errstate(over="ignore"):
-            both = np.outer(softening, self._springs())
-        return [coefficients(lattice, float(a), float(b)) for a, b in both]
-
-    def _springs(self) -> list[float]:
-        """Stretching and bending of the last epoch."""
-        usual = SPRINGS[min(2, int(self.n_components))]
-        chosen = zip((self.stretching, self.bending), usual, strict=True)
-        return [auto if isinstance(given, str) else float(given) for given, auto in chosen]
-
-    def _keep(self, found: Softened, first: Start, energy: np.ndarray) -> None:
+            pairs = np.outer(softening, springs).tolist()
+            epochs = [surfaces.coefficients(lattice, *pair) for pair in pairs]
+        found = grid.soften(first.nodes, epochs, int(self.max_iter), float(self.tol), run)
         self.nodes_ = found.nodes + first.mean
-        self.hits_ = np.bincount(found.hosts.nearest, minlength=len(found.nodes))
-        self.energy_ = energy
+        self.surface_ = surfaces.extrapolated(lattice, found.nodes, wide) + first.mean
+        self.hits_ = np.bincount(found.nearest, minlength=len(found.nodes))
+        self.energy_ = found.energy
+        self.step_lengths_ = self._padded(surfaces.step_lengths(lattice, found.nodes)[None])[0]
+        self.node_places_ = self._padded(surfaces.places_at(lattice)) * self.step_lengths_
+        self.loss_history_, self.n_iter_ = np.array(found.losses), len(found.losses) - 1
 
-    def _keep_point(self, X: np.ndarray, first: Start) -> None:
+    def _keep_point(self, X: np.ndarray, first: surfaces.Start) -> None:
         """Rows that are all equal: one node, and nothing to optimize."""
         self.nodes_ = self.surface_ = first.mean[None].astype(np.float64)
-        self.node_places_, self.step_lengths_ = (
-            np.zeros((1, len(self.shape_))),
-            np.zeros(len(self.shape_)),
-        )
+        q = len(self.shape_)
+        self.node_places_, self.step_lengths_ = np.zeros((1, q)), np.zeros(q)
         self.hits_, self.energy_ = np.array([len(X)]), np.array([first.variance, 0.0, 0.0])
         self.loss_history_, self.n_iter_ = np.array([first.variance]), 0
 
     # --- rows to the surface and back -----------------------------------------------------------
 
     def _lattice(self, wide: bool = False) -> Any:
-        lattice = lattice_of(self.grid, tuple(int(side) for side in self.shape_))
-        return extended(lattice, int(self.extrapolate)) if wide else lattice
+        lattice = surfaces.lattice_of(self.grid, tuple(int(side) for side in self.shape_))
+        return surfaces.extended(lattice, int(self.extrapolate)) if wide else lattice
 
     def _padded(self, along: np.ndarray) -> np.ndarray:
         """Columns of the axes of the lattice, and zeros for axes with one node."""
@@ -299,8 +272,9 @@ class ElasticMap(TopographicReducer):
         if len(self.surface_) == 1:
             gaps = X - self.surface_
             return np.zeros((len(X), len(self.shape_)), X.dtype), np.sum(gaps**2, axis=1)
-        found = project(X, self.surface_, self._lattice(wide=True), run.threads)
-        return (self._padded(found.places) * self.step_lengths_).astype(X.dtype), found.squares
+        lattice = self._lattice(wide=True)
+        places, squares = surfaces.project(X, self.surface_, lattice, run.threads)
+        return (self._padded(places) * self.step_lengths_).astype(X.dtype), squares
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
         X = np.ascontiguousarray(as_dense(X, type(self).__name__))
@@ -311,4 +285,4 @@ class ElasticMap(TopographicReducer):
             return np.repeat(self.surface_, len(Y), axis=0).astype(Y.dtype)
         lengths = np.where(self.step_lengths_ > 0, self.step_lengths_, np.inf)
         steps = (Y.astype(np.float64) / lengths)[:, self.shape_ > 1]
-        return points_at(steps, self.surface_, self._lattice(wide=True)).astype(Y.dtype)
+        return surfaces.points_at(steps, self.surface_, self._lattice(wide=True)).astype(Y.dtype)

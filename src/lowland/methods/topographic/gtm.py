@@ -2,45 +2,281 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy.linalg
 
+from lowland import _native
 from lowland._base.constraints import Function, Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
-from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import above
+from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
-from lowland._base.rows.chunks import chunk_rows
+from lowland._base.rows.chunks import Block, chunk_rows
 from lowland._base.rows.table import Rows
-from lowland._base.threads import limit_blas
+from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
-from lowland._engines.grids.lattice import Lattice, Net
+from lowland._engines.grids import lattice
 from lowland._engines.linalg import products
+from lowland._engines.linalg.moments import known_moments
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.streamed_moments import survey
+from lowland._engines.linalg.streamed_moments import Survey, survey
 from lowland.methods.topographic._base import TopographicReducer
-from lowland.methods.topographic._gtm_em import (
-    Basis,
-    InChunks,
-    InMemory,
-    Mixture,
-    Sheet,
-    Source,
-    grid,
-    maximized,
-    spacing,
-    started,
-)
 
 NODES = {1: 100, 2: 20, 3: 9}  # "auto": nodes per axis, by the number of axes
 MOST_CENTERS = {1: 20, 2: 10, 3: 5}
 ROWS_PER_CENTER = 10
 SUM_BYTES = 64e6  # of the kernel, or four times the sums
+
+
+# Generative topographic mapping: the E step and the M step of the mixture of its nodes.
+#
+#     p(x) = 1/K sum_k N(x; y_k, noise),   y_k = W^T phi(z_k)
+#
+# With missing values each Gaussian is that of the known columns. Rows and nodes are centered here.
+
+
+# Regular grids in the latent square, and the basis functions on it: Gaussians, z and 1.
+
+
+FREE = 1e-6  # the plane's share of the penalty: not 0, so that there is one best plane
+
+
+def spacing(side: int) -> float:
+    """The distance of neighbors on a grid of ``side`` points from -1 to 1; 2 for a single point."""
+    return 2 / max(1, side - 1)
+
+
+def grid(side: int, q: int) -> np.ndarray:
+    """All points (side^q, q) of a regular grid in [-1, 1]^q; a single point is the middle."""
+    axis = np.linspace(-1, 1, side) if side > 1 else np.zeros(1)
+    return np.stack(np.meshgrid(*[axis] * q, indexing="ij"), axis=-1).reshape(-1, q)
+
+
+class Basis(NamedTuple):
+    """exp(-|z - c|^2 / (2 width^2)) at each center c, the q coordinates of z, and 1."""
+
+    centers: np.ndarray
+    width: float
+
+    def __call__(self, Z: np.ndarray) -> np.ndarray:
+        """The values (n, n_centers + q + 1); no row depends on the others."""
+        square = np.zeros((len(Z), len(self.centers)))
+        for z, c in zip(Z.T, self.centers.T, strict=True):
+            square += ((z[:, None] - c) / self.width) ** 2
+        return np.hstack([np.exp(-0.5 * square), Z, np.ones((len(Z), 1))])
+
+    def penalties(self, alpha: float) -> np.ndarray:
+        """alpha for the weights of Gaussians; those of the plane are almost free."""
+        m, q = self.centers.shape
+        return alpha * np.concatenate([np.ones(m), np.full(q + 1, FREE)])
+
+
+LEAST_NOISE = 1e-8  # of the mean variance: a node on every row would have any likelihood
+SINGULAR = 1e-13  # squared pivots below this share of the largest one are rounding
+
+
+class Table(NamedTuple):
+    """Number of rows; means, counts and squared deviations of the values that are known."""
+
+    n_rows: int
+    mean: np.ndarray
+    known: np.ndarray  # values of each column
+    square: float
+
+    @property
+    def missing(self) -> bool:
+        return bool(self.known.min() < self.n_rows)
+
+    @property
+    def n_known(self) -> int:
+        return int(self.known.sum())
+
+    @property
+    def size(self) -> float:
+        """The root mean squared deviation of a value from its column's mean; 1 if all are equal."""
+        return float(np.sqrt(self.square / self.n_known)) or 1.0
+
+    @property
+    def least_noise(self) -> float:
+        return LEAST_NOISE * self.size**2
+
+
+class Sums(NamedTuple):
+    """What an E step leaves: sums of rows (K, p) and of ones by posteriors, and log p(X).
+
+    The sums of ones have a column for each of X if values are missing, else one for all.
+    """
+
+    rows: np.ndarray
+    masses: np.ndarray
+    log_likelihood: float
+
+
+class Mixture(NamedTuple):
+    """Equal Gaussians at the nodes (K, p), which are relative to the mean."""
+
+    mean: np.ndarray
+    nodes: np.ndarray
+    noise: float  # variance of a column
+
+    def posteriors(self, X: np.ndarray, threads: int) -> tuple[np.ndarray, np.ndarray]:
+        """r_ik = p(z_k | x_i), and log p(x_i); no row depends on the others."""
+        known = np.sum(~np.isnan(X), axis=1)
+        logs, R = np.empty(len(X)), np.empty((len(X), len(self.nodes)))
+        holes = known < X.shape[1]
+        if holes.all() or not holes.any():
+            self._fill(X, logs, R, bool(holes.any()), threads)
+        else:  # rounding must not depend on whether other rows have missing values
+            for rows in (np.flatnonzero(holes), np.flatnonzero(~holes)):
+                some_logs, some = np.empty(len(rows)), np.empty((len(rows), len(self.nodes)))
+                self._fill(X[rows], some_logs, some, bool(holes[rows[0]]), threads)
+                logs[rows], R[rows] = some_logs, some
+        return R, logs - np.log(len(self.nodes)) - 0.5 * known * np.log(2 * np.pi * self.noise)
+
+    @property
+    def beta(self) -> float:
+        """The precision; that of a variance that underflows is large."""
+        return 1 / max(self.noise, float(np.finfo(np.float64).tiny))
+
+    def _fill(
+        self, X: np.ndarray, logs: np.ndarray, R: np.ndarray, missing: bool, threads: int
+    ) -> None:
+        X = np.ascontiguousarray(X)
+        _native.gtm_posteriors(X, self.mean, self.nodes, self.beta, missing, logs, R, threads)
+
+
+def posterior_sums(X: np.ndarray, mixture: Mixture, missing: bool, threads: int) -> Sums:
+    """Posteriors of a block of rows, summed up at once; log p without its constants."""
+    X, nodes = np.ascontiguousarray(X), mixture.nodes
+    logs, sums = np.empty(len(X)), np.empty(nodes.shape)
+    masses = np.empty((len(nodes), X.shape[1] if missing else 1))
+    beta = mixture.beta
+    _native.gtm_sums(X, mixture.mean, nodes, beta, missing, logs, sums, masses, threads)
+    return Sums(sums, masses, float(np.sum(logs)))
+
+
+def added(a: Sums, b: Sums) -> Sums:
+    """The sums over both sets of rows."""
+    return Sums(a.rows + b.rows, a.masses + b.masses, a.log_likelihood + b.log_likelihood)
+
+
+def e_step(table: Table, mixture: Mixture, sums: Sums) -> Sums:
+    """The sums over all rows, with log p of the table."""
+    total = sums.log_likelihood - table.n_rows * np.log(len(mixture.nodes))
+    constant = 0.5 * table.n_known * np.log(2 * np.pi / mixture.beta)
+    return sums._replace(log_likelihood=float(total - constant))
+
+
+def m_step(
+    table: Table, Phi: np.ndarray, sums: Sums, penalties: np.ndarray, noise: float
+) -> tuple[np.ndarray, float]:
+    """The weights, then the noise, that maximize the expected penalized log-likelihood.
+
+    (Phi^T G Phi + noise diag(penalties)) W = Phi^T R^T X, where G are the masses of the nodes. With
+    missing values every column has masses, and so an equation, of its own.
+    """
+    W = np.empty((Phi.shape[1], sums.rows.shape[1]))
+    ridge, right = np.diag(noise * penalties), Phi.T @ sums.rows
+    for columns, g in _equations(table, sums.masses):
+        W[:, columns] = _solved(Phi.T @ (g[:, None] * Phi) + ridge, right[:, columns])
+    nodes = Phi @ W
+    square = table.square - 2 * np.sum(sums.rows * nodes) + np.sum(sums.masses * nodes**2)
+    return W, max(float(square / table.n_known), table.least_noise)
+
+
+def _equations(table: Table, masses: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Columns with the same masses: the complete ones together, each other one alone."""
+    whole = np.flatnonzero(table.known == table.n_rows)
+    alone = np.flatnonzero(table.known < table.n_rows)
+    found = [(alone[j : j + 1], masses[:, alone[j]]) for j in range(len(alone))]
+    if len(whole):
+        found.insert(0, (whole, masses[:, whole[0] if table.missing else 0]))
+    return found
+
+
+def _solved(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A^-1 B of a positive definite matrix; the least solution if it is singular to rounding."""
+    with contextlib.suppress(np.linalg.LinAlgError):
+        factor = scipy.linalg.cho_factor(A, lower=True, check_finite=False)
+        pivots = np.diag(factor[0]) ** 2
+        if pivots.min() >= SINGULAR * pivots.max():
+            return scipy.linalg.cho_solve(factor, B, check_finite=False)
+    return np.linalg.lstsq(A, B, rcond=SINGULAR)[0]
+
+
+# Generative topographic mapping: the start, and EM over rows in memory or read in chunks.
+
+
+class InMemory:
+    """Dense rows that a sheet is bent through."""
+
+    def __init__(self, X: np.ndarray, threads: int) -> None:
+        self.X, self.threads = np.ascontiguousarray(X), threads
+        known, mean, squares = known_moments(self.X)
+        self.table = Table(len(X), mean, known, float(squares.sum()))
+
+    def plane(self, n_axes: int, run: FitContext) -> lattice.PrincipalPlane:
+        return lattice.principal_plane(self.X, n_axes, run)
+
+    def sums(self, mixture: Mixture) -> Sums:
+        return posterior_sums(self.X, mixture, self.table.missing, self.threads)
+
+
+class InChunks:
+    """Rows that are read in chunks: a pass for each call."""
+
+    def __init__(self, rows: Rows, found: Survey, n_jobs: int | None, monitor: Monitor) -> None:
+        self.rows, self.found, self.n_jobs, self.monitor = rows, found, n_jobs, monitor
+        self.table = Table(found.n_rows, found.mean, found.known, float(found.squares.sum()))
+
+    def plane(self, n_axes: int, run: FitContext) -> lattice.PrincipalPlane:
+        return lattice.plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)
+
+    def sums(self, mixture: Mixture) -> Sums:
+        f = functools.partial(block_sums, mixture, self.table.missing, self.n_jobs)
+        return self.rows.total(f, added, self.monitor, "step")
+
+
+Source = InMemory | InChunks
+
+
+def block_sums(mixture: Mixture, missing: bool, n_jobs: int | None, block: Block) -> Sums:
+    """:func:`posterior_sums` of one block."""
+    return posterior_sums(as_dense(block.X, "GTM"), mixture, missing, resolve_n_jobs(n_jobs))
+
+
+class Sheet(NamedTuple):
+    """Weights of the basis functions, and the standard deviation of the noise."""
+
+    weights: np.ndarray
+    noise: float
+
+    def mixture(self, mean: np.ndarray, Phi: np.ndarray) -> Mixture:
+        """The Gaussians at the points whose basis functions are Phi."""
+        with limit_blas(1), np.errstate(over="ignore"):  # the noise of a hostile file may overflow
+            return Mixture(mean, Phi @ self.weights, float(np.square(np.float64(self.noise))))
+
+
+def started(
+    table: Table, plane: lattice.PrincipalPlane, nodes: np.ndarray, n_centers: int
+) -> Sheet:
+    """The plane of the principal axes, and noise that fills the gaps between nodes."""
+    p, q = len(table.mean), nodes.shape[1]
+    across = float(np.sqrt(np.mean(nodes[:, 0] ** 2))) or 1.0
+    weights = np.zeros((n_centers + q + 1, p))
+    slopes = plane.deviations[:q, None] / across
+    weights[-q - 1 : -1] = slopes * plane.axes[:q]
+    side = round(len(nodes) ** (1 / q))
+    half, rest = 0.5 * spacing(side) * float(slopes.min()), float(plane.deviations[q])
+    return Sheet(weights, max(rest, half, float(np.sqrt(table.least_noise))))
 
 
 class GTM(TopographicReducer):
@@ -156,13 +392,15 @@ class GTM(TopographicReducer):
     nodes_: np.ndarray = fitted("n_latent", "n_components")
     basis_centers_: np.ndarray = fitted("n_centers", "n_components")
     basis_width_: float = fitted(meaning=above(0))
-    weights_: np.ndarray = fitted("n_functions", "n_features")
+    weights_: np.ndarray = fitted("n_functions", "n_features")  # of Gaussians, coordinates and 1
     noise_: float = fitted(meaning=above(0))
     size_: float = fitted(meaning=above(0))
     n_known_: int = fitted(type=int)
     mean_log_likelihood_: float = fitted()
     loss_history_: np.ndarray = fitted("n_losses")
     n_iter_: int = fitted(type=int)
+
+    size_rules = {"n_functions": "n_centers + n_components + 1"}
 
     card = Card(
         keeps="neighborhoods on a smooth sheet through the data; a likelihood tells how it fits",
@@ -202,22 +440,19 @@ class GTM(TopographicReducer):
         return Estimate(0.01, 0) + start + 80 * step + places.holding(16 * n)
 
     def inconsistency(self) -> str | None:
-        """See :meth:`Declared.inconsistency`: a weight for each basis function."""
-        wanted = len(self.basis_centers_) + int(self.n_components) + 1
-        if len(self.weights_) != wanted:
-            return f"{len(self.weights_)} 'weights_' of {wanted} basis functions"
+        """See :meth:`Declared.inconsistency`: the nodes are those of a grid."""
         side = round(len(self.nodes_) ** (1 / int(self.n_components)))
         if len(self.nodes_) != side ** int(self.n_components) or not len(self.nodes_):
             return f"{len(self.nodes_)} 'nodes_', which is no grid"
         return super().inconsistency()
 
-    def net(self) -> Net:
+    def net(self) -> lattice.Net:
         """See :meth:`TopographicReducer.net`: the images of the nodes."""
         self._require_fitted()
         q = int(self.n_components)
         side = round(len(self.nodes_) ** (1 / q))
-        edges = Lattice("rectangle", (side,) * q, (False,) * q).edges()
-        return Net(self.inverse_transform(self.nodes_), edges)
+        edges = lattice.Lattice("rectangle", (side,) * q, (False,) * q).edges()
+        return lattice.Net(self.inverse_transform(self.nodes_), edges)
 
     # --- fit ----------------------------------------------------------------------------------
 
@@ -235,10 +470,8 @@ class GTM(TopographicReducer):
         """A pass for the start, and one for each step."""
         q = self._check_components(*rows.shape)
         self._require_room(rows.shape, min(len(rows), chunk_rows(rows.shape[1])), 8)
-
-        shared: dict[str, Any] = {"n_jobs": self.n_jobs, "monitor": run.monitor}
         with limit_blas(1):
-            found = survey(rows, "GTM", scatter=True, **shared)
+            found = survey(rows, "GTM", scatter=True, n_jobs=self.n_jobs, monitor=run.monitor)
             rows = self._with_room(rows, found.greatest)
             source = InChunks(rows, found, self.n_jobs, run.monitor)
             self._fit_source(source, lambda: np.empty((0, q)), run)
@@ -253,34 +486,36 @@ class GTM(TopographicReducer):
         self.mean_, self.size_, self.n_known_ = table.mean, table.size, table.n_known
         self.nodes_, self.basis_centers_ = grid(side, q), grid(m, q)
         self.basis_width_ = float(self.width) * spacing(m)
-        most = int(self.max_iter)
+        Phi = self._basis()(self.nodes_)
+        penalties = self._basis().penalties(float(self.alpha) / table.size**2)
 
-        def report(step: int, sheet: Sheet, loss: float) -> bool:
-            self.weights_, self.noise_ = sheet
-            return run.monitor.iteration(step, places, loss, total=most)
+        def evaluated(sheet: Sheet) -> tuple[Sums, float, float]:
+            """Posteriors, the loss, and the log-likelihood per value."""
+            mixture = sheet.mixture(table.mean, Phi)
+            sums = e_step(table, mixture, source.sums(mixture))
+            likelihood = sums.log_likelihood / table.n_known + np.log(table.size)
+            # what the prior of the weights takes from the likelihood
+            penalty = 0.5 * float(np.sum(penalties[:, None] * sheet.weights**2))
+            return sums, penalty / table.n_known - likelihood, likelihood
 
-        start = started(table, source.plane(q + 1, run), self.nodes_, len(self.basis_centers_))
-        found = maximized(
-            source,
-            start,
-            self._basis(),
-            self.nodes_,
-            float(self.alpha),
-            max_iter=most,
-            tol=self.tol,
-            report=report,
-        )
-        self.weights_, self.noise_ = found.sheet
-        self.loss_history_, self.n_iter_ = np.array(found.losses), len(found.losses) - 1
-        self.mean_log_likelihood_ = found.mean_log_likelihood
-
-    def _check_components(self, n: int, p: int, n_classes: int = 0) -> int:
-        if self.n_components > max(NODES):
-            raise ParameterError(
-                f"GTM: n_components={self.n_components}, but the grid of the nodes has at most "
-                f"{max(NODES)} axes; ask for at most {self.most_components(n, p)}."
-            )
-        return super()._check_components(n, p, n_classes)
+        sheet = started(table, source.plane(q + 1, run), self.nodes_, len(self.basis_centers_))
+        sums, loss, likelihood = evaluated(sheet)
+        losses = [loss]
+        for step in range(1, int(self.max_iter) + 1):
+            W, noise = m_step(table, Phi, sums, penalties, sheet.noise**2)
+            tried = Sheet(W, float(np.sqrt(noise)))
+            new_sums, loss, new_likelihood = evaluated(tried)
+            if not loss <= losses[-1]:  # by rounding only
+                break
+            sheet, sums, likelihood = tried, new_sums, new_likelihood
+            losses.append(loss)
+            self.weights_, self.noise_ = sheet  # for the map that a callback gets
+            stop = run.monitor.iteration(step, places, loss, total=int(self.max_iter))
+            if stop or losses[-2] - loss < self.tol:
+                break
+        self.weights_, self.noise_ = sheet
+        self.loss_history_, self.n_iter_ = np.array(losses), len(losses) - 1
+        self.mean_log_likelihood_ = likelihood
 
     def _sides(self, n: int) -> tuple[int, int]:
         """Nodes and basis functions per axis."""
@@ -308,8 +543,9 @@ class GTM(TopographicReducer):
     def _basis(self) -> Basis:
         return Basis(self.basis_centers_, self.basis_width_)
 
-    def _mixture(self, Phi: np.ndarray) -> Mixture:
-        return Sheet(self.weights_, self.noise_).mixture(self.mean_, Phi)
+    def _mixture(self, Z: np.ndarray) -> Mixture:
+        """The Gaussians at the images of points Z of the map."""
+        return Sheet(self.weights_, self.noise_).mixture(self.mean_, self._basis()(Z))
 
     @property
     def log_likelihood_(self) -> float:
@@ -319,10 +555,8 @@ class GTM(TopographicReducer):
 
     def _posteriors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Of checked rows at the nodes."""
-        mixture = self._mixture(self._basis()(self.nodes_))
         with self._running() as run:
-            R, logs = mixture.posteriors(X, run.threads)
-        return R, logs
+            return self._mixture(self.nodes_).posteriors(X, run.threads)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """log p(x) of each row, over its known values."""
@@ -355,7 +589,7 @@ class GTM(TopographicReducer):
             alternative="a smaller refinement",
         )
         Z = grid(finer, q)
-        mixture = self._mixture(self._basis()(Z))
+        mixture = self._mixture(Z)
         Y = np.empty((len(X), q), dtype=X.dtype)
         for rows in row_blocks(len(X), rows_within(8 * len(Z))):
             R = mixture.posteriors(X[rows], run.threads)[0]

@@ -19,27 +19,8 @@ from lowland._engines.grids.lattice import Net
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.stress.initial_map import given_numbers
+from lowland.methods.topographic import _curve as curves
 from lowland.methods.topographic._base import TopographicReducer
-from lowland.methods.topographic._curve import (
-    LEAST_DF,
-    SMOOTHERS,
-    Curve,
-    Projection,
-    Rule,
-    Traced,
-    along_axis,
-    along_graph,
-    around_circle,
-    directed,
-    noise,
-    on_unit,
-    point_on,
-    project,
-    refined,
-    trace,
-    tube,
-    unbiased,
-)
 from lowland.methods.topographic._smoothers import Spline
 
 START_ROWS = 2000  # starts are compared on so many rows
@@ -160,7 +141,7 @@ class PrincipalCurve(TopographicReducer):
     """
 
     n_components: Any = param(Integer(1), default=1, kw_only=False)
-    smoother: str = param(OneOf(*SMOOTHERS), default="spline")
+    smoother: str = param(OneOf(*curves.SMOOTHERS), default="spline")
     df: Any = param(Real(2, closed="left") | OneOf("auto"), default="auto")
     closed: bool = param(Boolean(), default=False)
     bias_correction: bool = param(Boolean(), default=False)
@@ -226,9 +207,15 @@ class PrincipalCurve(TopographicReducer):
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         n, p = X.shape
-        self._check_shape(n, p)
-        X = as_dense(X, type(self).__name__)
-        X = np.ascontiguousarray(X)  # sums must not depend on the layout
+        self._check_components(n, p)
+        least = curves.LEAST_DF[self.closed]
+        if not isinstance(self.df, str) and not least <= self.df <= n:
+            raise ParameterError(
+                f"PrincipalCurve: df={self.df:g} is not possible; give a number from {least:g} to "
+                f"the {n} rows of X, or 'auto'."
+            )
+        # sums must not depend on the layout
+        X = np.ascontiguousarray(as_dense(X, type(self).__name__))
         require_memory(
             8 * n * (2 * p + 20),
             task=f"PrincipalCurve of {n} rows x {p} columns",
@@ -247,23 +234,7 @@ class PrincipalCurve(TopographicReducer):
         self.embedding_ = self._coordinates(X, places)
         return self.embedding_.copy()
 
-    def _check_shape(self, n: int, p: int) -> None:
-        most = self.most_components(n, p)
-        if self.n_components > most:
-            raise ParameterError(
-                f"PrincipalCurve: n_components={self.n_components} is not possible for {p} "
-                f"columns; ask for at most {most}: the arc length and, of data with two columns, "
-                "the distance from the curve."
-            )
-        if not isinstance(self.df, str):
-            least = LEAST_DF[self.closed]
-            if not least <= self.df <= n:
-                raise ParameterError(
-                    f"PrincipalCurve: df={self.df:g} is not possible; give a number from "
-                    f"{least:g} to the {n} rows of X, or 'auto'."
-                )
-
-    def _traced(self, Z: np.ndarray, run: FitContext) -> Traced:
+    def _traced(self, Z: np.ndarray, run: FitContext) -> curves.Traced:
         """The curve through centered rows."""
         with run.monitor.phase("principal axes") as phase:
             n_axes = min(*Z.shape, START_AXES)
@@ -276,33 +247,30 @@ class PrincipalCurve(TopographicReducer):
                 "PrincipalCurve: the rows lie on a line, around which no closed curve leads; "
                 "fit an open one, closed=False."
             )
-        if not variances[0] > 0:
-            return _point(Z)
-        rule = Rule(
-            SMOOTHERS[self.smoother],
-            bool(self.closed),
-            int(self.n_knots),
-            float(self.stretch),
-            run.threads,
-        )
+        if not variances[0] > 0:  # equal rows: the curve is a point
+            curve = curves.Curve(np.zeros((2, Z.shape[1])), np.zeros(2))
+            places = curves.Projection(np.zeros(len(Z), np.int64), *np.zeros((2, len(Z))))
+            return curves.Traced(curve, 0.0, places, 1.0, 0.0, [0.0])
+        shape = (bool(self.closed), int(self.n_knots), float(self.stretch))
+        rule = curves.Rule(curves.SMOOTHERS[self.smoother], *shape, run.threads)
         scores = products.times(Z, found.mean, np.ascontiguousarray(found.axes.T), run.threads)
         t = self._start(np.ascontiguousarray(scores), variances, rule, run)
 
-        def told(places: Projection, loss: float, step: int) -> bool:
+        def told(places: curves.Projection, loss: float, step: int) -> bool:
             return run.monitor.iteration(step, places.arcs[:, None], loss, int(self.max_iter))
 
-        traced = trace(Z, t, self._df(), rule, int(self.max_iter), float(self.tol), told)
+        traced = curves.trace(Z, t, self._df(), rule, int(self.max_iter), float(self.tol), told)
         curve = traced.curve
         if self.bias_correction and np.ptp(traced.places.arcs) > 0:
-            variance = noise(Z, curve, traced.places)
-            curve = unbiased(refined(Z, traced, rule), rule.closed, variance)
-        return traced._replace(curve=directed(curve, rule.closed))
+            variance = curves.noise(Z, curve, traced.places)
+            curve = curves.unbiased(curves.refined(Z, traced, rule), rule.closed, variance)
+        return traced._replace(curve=curves.directed(curve, rule.closed))
 
     def _df(self) -> float | None:
         return None if isinstance(self.df, str) else float(self.df)
 
     def _start(
-        self, scores: np.ndarray, variances: np.ndarray, rule: Rule, run: FitContext
+        self, scores: np.ndarray, variances: np.ndarray, rule: curves.Rule, run: FitContext
     ) -> np.ndarray:
         """The place of each row along the first curve, in 0 .. 1."""
         n, closed = len(scores), bool(self.closed)
@@ -310,15 +278,15 @@ class PrincipalCurve(TopographicReducer):
             given = given_numbers(self.init, (n, 1), f"it needs one position for {n} rows")[:, 0]
             if np.ptp(given) == 0:
                 raise DataError("init holds one position for all rows; give different ones.")
-            return on_unit(given, False, 0.0) * (1 - closed / n)
-        plain = around_circle if closed else along_axis
+            return curves.on_unit(given, False, 0.0) * (1 - closed / n)
+        plain = curves.around_circle if closed else curves.along_axis
         if self.init == "principal_axis":
             return plain(scores)
         some = np.arange(n)
         if n > START_ROWS:
             some = np.sort(run.rng.choice(n, START_ROWS, replace=False))
         Z = np.ascontiguousarray(scores[some])
-        starts = [along_graph(Z, k, closed, run) for k in GRAPH_NEIGHBORS if k < n]
+        starts = [curves.along_graph(Z, k, closed, run) for k in GRAPH_NEIGHBORS if k < n]
         if self.init == "auto" or not starts:
             starts.insert(0, plain(Z))
         n_across = max(1.0, float(variances.sum() ** 2 / np.sum(variances**2)) - 1)
@@ -327,21 +295,22 @@ class PrincipalCurve(TopographicReducer):
         with run.monitor.phase("comparing starts", len(starts)) as phase:
             for t in starts:
                 if np.ptp(t) > 0:
-                    tried.append(trace(Z, t, self._df(), rule, steps, float(self.tol)))
+                    tried.append(curves.trace(Z, t, self._df(), rule, steps, float(self.tol)))
                 phase.advance()
-        best = min(tried, key=lambda traced: tube(traced, n_across))
-        places = project(scores, best.curve, best.prolonged, run.threads)
-        return on_unit(places.arcs, closed, best.curve.length)
+        best = min(tried, key=lambda traced: curves.tube(traced, n_across))
+        places = curves.project(scores, best.curve, best.prolonged, run.threads)
+        return curves.on_unit(places.arcs, closed, best.curve.length)
 
     # --- rows to the map and back ---------------------------------------------------------------
 
-    def _project(self, X: Any, run: FitContext) -> Projection:
-        return project(np.ascontiguousarray(X), self._curve(), self.prolongation_, run.threads)
+    def _project(self, X: Any, run: FitContext) -> curves.Projection:
+        X = np.ascontiguousarray(X)
+        return curves.project(X, self._curve(), self.prolongation_, run.threads)
 
-    def _curve(self) -> Curve:
-        return Curve(np.ascontiguousarray(self.curve_), self.arc_lengths_)
+    def _curve(self) -> curves.Curve:
+        return curves.Curve(np.ascontiguousarray(self.curve_), self.arc_lengths_)
 
-    def _coordinates(self, X: np.ndarray, places: Projection) -> np.ndarray:
+    def _coordinates(self, X: np.ndarray, places: curves.Projection) -> np.ndarray:
         arcs = places.arcs
         if self.closed:  # the end is the beginning
             arcs = np.where(arcs >= self.length_, 0.0, arcs)
@@ -368,16 +337,8 @@ class PrincipalCurve(TopographicReducer):
         arcs = Y[:, 0].astype(np.float64)
         if self.closed and self.length_ > 0:
             arcs = np.mod(arcs, self.length_)
-        X = point_on(self._curve(), arcs)
+        X = curves.point_on(self._curve(), arcs)
         if self.n_components == 2:
             ends = np.searchsorted(self.arc_lengths_, arcs, side="right") - 1
             X += Y[:, 1:] * self._normals(np.clip(ends, 0, len(self.curve_) - 2))
         return X.astype(Y.dtype)
-
-
-def _point(Z: np.ndarray) -> Traced:
-    """The curve through equal rows."""
-    n = len(Z)
-    curve = Curve(np.zeros((2, Z.shape[1])), np.zeros(2))
-    places = Projection(np.zeros(n, np.int64), np.zeros(n), np.zeros(n))
-    return Traced(curve, 0.0, places, 1.0, 0.0, [0.0])

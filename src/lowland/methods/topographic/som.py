@@ -10,7 +10,6 @@ import numpy as np
 
 from lowland._base.constraints import Array, Boolean, Function, Integer, Null, OneOf, Real, Several
 from lowland._base.context import FitContext
-from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
 from lowland._base.models.checks import count
 from lowland._base.params import fitted, param
@@ -19,21 +18,12 @@ from lowland._base.rows.table import Rows
 from lowland._base.targets import check_labels
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import dense_if_small, is_sparse
-from lowland._engines.grids.lattice import Lattice, Net, PrincipalPlane
+from lowland._engines.grids.lattice import Lattice, Net
 from lowland._engines.grids.nearest_units import nearest_units
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.streamed_moments import survey
-from lowland.methods.topographic import _som_training
+from lowland.methods.topographic import _som_training as training
 from lowland.methods.topographic._base import TopographicReducer
-from lowland.methods.topographic._som_training import (
-    UnitLabels,
-    given_sides,
-    given_units,
-    number_of_units,
-    random_rows,
-    sides_of_grid,
-    units_on_plane,
-)
 
 SIDE = Integer(1, 100_000)  # units along an axis
 
@@ -197,7 +187,7 @@ class SOM(TopographicReducer):
     @classmethod
     def estimate(cls, n: int, p: int) -> Estimate:
         """See :meth:`Reducer.estimate`: 25 epochs."""
-        m = number_of_units(n)
+        m = training.number_of_units(n)
         products = 2e-11 * n * m * (p + 8) + 6e-11 * m * m * p
         epoch = Estimate(products + 1e-9 * n * p + 1e-8 * m * m, 0)
         held = 24 * m * m + 48 * m * p + 100 * n
@@ -218,66 +208,63 @@ class SOM(TopographicReducer):
     def _torus_sides(self) -> np.ndarray | None:
         return self._lattice().periods() if self.toroidal else None
 
-    def _check_components(self, n: int, p: int, n_classes: int = 0) -> int:
-        if self.n_components > 2:
-            raise ParameterError(
-                f"SOM: n_components={self.n_components}, but the grid is a plane or a chain; ask "
-                "for at most 2."
-            )
-        return int(self.n_components)
-
     # --- fit ----------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, run: FitContext) -> np.ndarray:
         X = dense_if_small(X)
-        table = _som_training.InMemory(X, _has_missing(X), run.threads)
+        table = training.InMemory(X, _has_missing(X), run.threads)
         nearest = self._fit_table(table, run)
-        assert nearest is not None
-        Y = self.embedding_ = self._places(X, self.codebook_, self._lattice(), nearest, run.threads)
-        return Y.copy()
+        self.embedding_ = self._places(X, self.codebook_, nearest, run.threads)
+        return self.embedding_.copy()
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         """By the batch rule: a pass for the start, one per epoch, and one for the errors."""
         if self.rule != "batch":
             raise needs_memory("SOM", f"rule={self.rule!r}", "set rule='batch', or ")
-
-        shared: dict[str, Any] = {"n_jobs": self.n_jobs, "monitor": run.monitor}
-        found = survey(rows, "SOM", scatter=self._needs_plane(), **shared)
+        needed = self._needs_plane()
+        found = survey(rows, "SOM", scatter=needed, n_jobs=self.n_jobs, monitor=run.monitor)
         rows = self._with_room(rows, found.greatest)
-        self._fit_table(_som_training.InChunks(rows, found, self.n_jobs, run.monitor), run)
+        self._fit_table(training.InChunks(rows, found, self.n_jobs, run.monitor), run)
         self.embedding_ = None
 
     def _needs_plane(self) -> bool:
         return self.sides is None or isinstance(self.init, str)
 
-    def _fit_table(self, table: _som_training.Table, run: FitContext) -> np.ndarray | None:
+    def _fit_table(self, table: training.Table, run: FitContext) -> Any:
         """Set the fitted attributes except the map; returns nearest units of rows in memory."""
         n, p = table.shape
         q = self._check_components(n, p)
         # the order of the rows must not depend on how many random numbers the axes need
         rng = np.random.default_rng(run.rng.integers(2**63))
-        plane = None
+        plane: Any = None
         if self._needs_plane():
             with run.monitor.phase("principal axes"):
                 plane = table.plane(4 if self.toroidal else 2, run)
-        self.unit_sides_ = np.array(self._sides(n, q, plane), np.int64)
+        even = bool(self.toroidal) and self.grid == "hexagon" and q == 2
+        if self.sides is None:
+            sides = training.sides_of_grid(n, plane, q, self.grid, even)
+        else:
+            sides = training.given_sides(self.sides, q, even)
+        self.unit_sides_ = np.array(sides, np.int64)
         lattice = self._lattice()
         m = lattice.n_units
-        require_memory(
-            24 * m * m + 48 * m * p,
-            task=f"SOM with {m} units of {p} columns",
-            alternative="smaller sides",
-        )
+        task = f"SOM with {m} units of {p} columns"
+        require_memory(24 * m * m + 48 * m * p, task=task, alternative="smaller sides")
         self.unit_places_ = lattice.places()
-        start = self._start(table, lattice, plane, rng)
-        trained = self._train(table, start, lattice, rng, run)
-        self.codebook_ = trained.codebook
-        self.loss_history_ = np.array(trained.losses)
-        self.quantization_error_, self.n_iter_ = trained.losses[-1], len(trained.losses) - 1
-        self.u_matrix_ = _som_training.neighbor_distances(self.codebook_, lattice)
+        if not isinstance(self.init, str):
+            start = training.given_units(self.init, lattice, p)
+        elif self.init == "random":
+            start = training.random_rows(table, m, plane.mean, rng)
+        else:
+            start = training.units_on_plane(lattice, plane)
+        self.codebook_, losses = self._trained(table, start, rng, run)
+        self.loss_history_ = np.array(losses)
+        self.quantization_error_, self.n_iter_ = losses[-1], len(losses) - 1
+        self.u_matrix_ = training.neighbor_distances(self.codebook_, lattice)
         with run.monitor.phase("places"):
             counts = table.counts(self.codebook_, lattice)
-        self.hits_, self.topographic_error_ = counts.hits, counts.topographic_error
+        self.hits_ = counts.hits
+        self.topographic_error_ = float(1 - counts.in_order / counts.hits.sum())
         return counts.nearest
 
     def _lattice(self) -> Lattice:
@@ -285,69 +272,44 @@ class SOM(TopographicReducer):
         kind = self.grid if len(sides) == 2 else "rectangle"
         return Lattice(kind, sides, (bool(self.toroidal),) * len(sides))
 
-    def _sides(self, n: int, q: int, plane: PrincipalPlane | None) -> tuple[int, ...]:
-        even = bool(self.toroidal) and self.grid == "hexagon" and q == 2
-        if self.sides is None:
-            assert plane is not None
-            return sides_of_grid(n, plane, q, self.grid, even)
-        return given_sides(self.sides, q, even)
+    def _trained(
+        self, table: training.Table, start: np.ndarray, rng: np.random.Generator, run: FitContext
+    ) -> tuple[np.ndarray, list[float]]:
+        """The codebook, and the mean distance of rows to their units at the start and per epoch."""
+        lattice, kind, most = self._lattice(), self.neighborhood, int(self.max_iter)
 
-    def _start(
-        self,
-        table: _som_training.Table,
-        lattice: Lattice,
-        plane: PrincipalPlane | None,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
-        if not isinstance(self.init, str):
-            return given_units(self.init, lattice, table.shape[1])
-        assert plane is not None
-        if self.init == "random":
-            return random_rows(table, lattice.n_units, plane.mean, rng)
-        return units_on_plane(lattice, plane)
-
-    def _train(
-        self,
-        table: _som_training.Table,
-        start: np.ndarray,
-        lattice: Lattice,
-        rng: np.random.Generator,
-        run: FitContext,
-    ) -> _som_training.Trained:
         def report(epoch: int, codebook: np.ndarray, loss: float) -> bool:
             def places() -> np.ndarray:
-                if not isinstance(table, _som_training.InMemory):
-                    return np.empty((0, len(lattice.sides)))
-                nearest = nearest_units(table.X, codebook, run.threads, 1, table.missing)[:, 0]
-                return self._places(table.X, codebook, lattice, nearest, run.threads)
+                if isinstance(table, training.InMemory):
+                    return self._placed_by(table.X, codebook, run)
+                return np.empty((0, len(lattice.sides)))
 
-            return run.monitor.iteration(epoch, places, loss, int(self.max_iter))
+            return run.monitor.iteration(epoch, places, loss, most)
 
-        radii = _som_training.radii(self.radius, self.neighborhood, lattice)
-        schedule = _som_training.Schedule(*radii, int(self.max_iter))
-        task = _som_training.Task(table, lattice, self.neighborhood, schedule, run.threads, report)
+        radii = training.radii(self.radius, kind, lattice)
+        task = training.Task(table, lattice, kind, radii, most, run.threads, report)
         if self.rule == "batch":
-            return _som_training.batch(task, start)
-        assert isinstance(table, _som_training.InMemory)
-        return _som_training.online(task, table.X, start, float(self.learning_rate), rng)
+            return training.batch(task, start)
+        return training.online(task, start, float(self.learning_rate), rng)
 
     # --- rows to the map and back -------------------------------------------------------------
 
     def _places(
-        self, X: Any, codebook: np.ndarray, lattice: Lattice, nearest: np.ndarray, threads: int
+        self, X: Any, codebook: np.ndarray, nearest: np.ndarray, threads: int
     ) -> np.ndarray:
+        lattice = self._lattice()
         if self.places == "units":
             return lattice.places()[nearest].astype(X.dtype)
-        found = _som_training.smooth_places(X, codebook, lattice, nearest, threads)
-        return found.astype(X.dtype)
+        return training.smooth_places(X, codebook, lattice, nearest, threads).astype(X.dtype)
 
-    def _nearest(self, X: Any, run: FitContext) -> np.ndarray:
-        return nearest_units(X, self.codebook_, run.threads, 1, _has_missing(X))[:, 0]
+    def _nearest(self, X: Any, codebook: np.ndarray, run: FitContext) -> np.ndarray:
+        return nearest_units(X, codebook, run.threads, 1, _has_missing(X))[:, 0]
+
+    def _placed_by(self, X: Any, codebook: np.ndarray, run: FitContext) -> np.ndarray:
+        return self._places(X, codebook, self._nearest(X, codebook, run), run.threads)
 
     def _transform(self, X: Any, run: FitContext) -> np.ndarray:
-        X = dense_if_small(X)
-        nearest = self._nearest(X, run)
-        return self._places(X, self.codebook_, self._lattice(), nearest, run.threads)
+        return self._placed_by(dense_if_small(X), self.codebook_, run)
 
     def _inverse_transform(self, Y: np.ndarray, run: FitContext) -> np.ndarray:
         corners = self._lattice().around(Y)
@@ -360,16 +322,16 @@ class SOM(TopographicReducer):
         """Number of the nearest unit of each row, an index into ``codebook_``."""
         checked = self._check_new_rows(X)
         with self._running() as run:
-            return self._nearest(dense_if_small(checked), run).astype(np.int64)
+            return self._nearest(dense_if_small(checked), self.codebook_, run).astype(np.int64)
 
-    def label_units(self, X: Any, y: Any) -> UnitLabels:
+    def label_units(self, X: Any, y: Any) -> training.UnitLabels:
         """The most frequent label among the rows of X of each unit, and its share of them.
 
         A unit without rows has the label None and the share 0. Nothing is stored.
         """
         nearest = self.predict(X)
         known = check_labels(y, len(nearest), owner="SOM")
-        return _som_training.majority(nearest, known.classes, known.codes, len(self.codebook_))
+        return training.majority(nearest, known.classes, known.codes, len(self.codebook_))
 
 
 def _has_missing(X: Any) -> bool:
