@@ -47,14 +47,7 @@ def blobs(
     >>> blobs(300, n_clusters=3, random_state=0)
     Dataset('blobs', 300 rows x 10 columns, 3 classes, 10-D truth)
     """
-    check(
-        "blobs",
-        n_samples=n_samples,
-        n_clusters=n_clusters,
-        n_features=n_features,
-        spread=spread,
-        random_state=random_state,
-    )
+    check("blobs", **locals())
     rng = generator(random_state)
     centers = rng.uniform(-10.0, 10.0, size=(n_clusters, n_features))
     y = balanced_labels(n_samples, n_clusters, rng)
@@ -107,7 +100,7 @@ def two_rings(
     >>> two_rings(200, random_state=0)
     Dataset('two_rings', 200 rows x 2 columns, 2 classes, 1-D truth)
     """
-    check("two_rings", n_samples=n_samples, ratio=ratio, noise=noise, random_state=random_state)
+    check("two_rings", **locals())
     rng = generator(random_state)
     y = balanced_labels(n_samples, 2, rng)
     u = 2.0 * np.pi * rng.random(n_samples)
@@ -168,14 +161,7 @@ def branching_tree(
     >>> branching_tree(400, n_branches=5, random_state=0)
     Dataset('branching_tree', 400 rows x 60 columns, 5 classes, 5-D truth)
     """
-    check(
-        "branching_tree",
-        n_samples=n_samples,
-        n_branches=n_branches,
-        n_features=n_features,
-        noise=noise,
-        random_state=random_state,
-    )
+    check("branching_tree", **locals())
     rng = generator(random_state)
     steps = rng.standard_normal((n_samples, n_features))
     steps /= np.linalg.norm(steps, axis=1, keepdims=True)
