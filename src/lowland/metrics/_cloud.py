@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.constraints import Integer
+from lowland._base.constraints import Integer, Several
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.validation import is_sparse
@@ -47,43 +47,16 @@ def checked_islands(
 
 def checked_pairs(pairs: Any, m: int) -> list[tuple[int, int]]:
     """Different pairs of islands from 1 to m, each in order."""
-    expected = f"expected two different islands from 1 to {m}."
     if not isinstance(pairs, Sequence | np.ndarray) or isinstance(pairs, str):
         raise ParameterError(f"pairs={shown(pairs)} is not allowed; give a list of pairs.")
-    found = set()
     for pair in pairs:
-        several = isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2
-        if not several or not all(Integer(1, m).allows(number) for number in pair):
-            raise ParameterError(f"pairs: {shown(pair)} is not allowed; {expected}")
-        one, other = sorted(int(number) for number in pair)
-        if one == other:
-            raise ParameterError(f"pairs: {shown(pair)} is not allowed; {expected}")
-        found.add((one, other))
-    return sorted(found)
-
-
-def checked_neighbors(n_neighbors: Any) -> int:
-    if not Integer(1).allows(n_neighbors):
-        raise ParameterError(
-            f"n_neighbors={shown(n_neighbors)} is not allowed; expected an integer >= 1."
-        )
-    return int(n_neighbors)
-
-
-def checked_graph(graph: Any, n: int) -> NeighborGraph | None:
-    """A graph of n rows, or None."""
-    if graph is None:
-        return None
-    if not isinstance(graph, NeighborGraph):
-        raise ParameterError(
-            f"graph={type(graph).__name__} is not allowed; expected a NeighborGraph or None."
-        )
-    if len(graph) != n or graph.n_points != n:
-        raise DataError(
-            f"graph has {len(graph)} rows and their neighbors among {graph.n_points}, but X has "
-            f"{n} rows; give a graph of the rows of X."
-        )
-    return graph
+        several = Several(Integer(1, m)).allows(pair)
+        if not several or len(pair) != 2 or pair[0] == pair[1]:
+            raise ParameterError(
+                f"pairs: {shown(pair)} is not allowed; expected two different islands from 1 to "
+                f"{m}."
+            )
+    return sorted({(int(min(pair)), int(max(pair))) for pair in pairs})
 
 
 # Rows of any table as points with Euclidean distances, for tests on a few of them.
@@ -115,11 +88,6 @@ class Cloud:
         self._by_columns = columns and (dense or self.metric in ("euclidean", "sqeuclidean"))
         if self._by_columns and (not dense or self.X.shape[1] > MOST_COLUMNS):
             self._axes = self._leading_axes()
-
-    @classmethod
-    def over(cls, X: Any, options: Options) -> Cloud:
-        """X itself if it is a cloud, else the cloud of a table."""
-        return X if isinstance(X, Cloud) else cls(X, options)
 
     def of(self, rows: np.ndarray) -> np.ndarray:
         """Coordinates of some rows, (m, p) in float64."""

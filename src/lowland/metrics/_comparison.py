@@ -15,7 +15,7 @@ from lowland._base.validation import check_matrix, with_room
 from lowland._engines.distances.distance_rows import blocks_of, distance_rows
 from lowland._engines.neighbors.graph import NeighborGraph, refuse_own_neighbors
 from lowland._engines.stress.disparities import stable_order
-from lowland.metrics._options import ComparisonKeywords, Options
+from lowland.metrics._options import MapKeywords, Options
 from lowland.metrics._views import View
 
 # Checks of a neighbor graph that is given together with the data.
@@ -25,24 +25,28 @@ CHECKED_ROWS = 8
 ROUNDING = 1e-3  # relative; distances found in float32 differ by far less, other data by more
 
 
+def check_graph_rows(graph: Any, n: int) -> None:
+    """Refuse what is not a graph of n rows among themselves."""
+    if not isinstance(graph, NeighborGraph):
+        raise ParameterError(
+            f"graph={type(graph).__name__} is not allowed; expected a NeighborGraph or None."
+        )
+    if len(graph) != n or graph.n_points != n:
+        raise DataError(
+            f"graph has {len(graph)} rows and their neighbors among {graph.n_points}, but X has "
+            f"{n} rows; give a graph of the rows of X."
+        )
+
+
 def check_graph(graph: Any, X: Any, metric: Any, metric_params: dict[str, Any] | None) -> bool:
     """Whether the graph can stand for the neighbors of X; an error if it belongs to other data.
 
     Approximate graphs and rows with missing neighbors cannot. The distances of a few rows are
     computed again, which finds a graph of other columns, rows or units.
     """
-    if not isinstance(graph, NeighborGraph):
-        raise ParameterError(
-            f"graph={type(graph).__name__} is not allowed; expected a NeighborGraph or None."
-        )
     if isinstance(X, NeighborGraph):
         raise ParameterError("graph: X is a neighbor graph already; leave one of them out.")
-    n = X.shape[0]
-    if len(graph) != n or graph.n_points != n:
-        raise DataError(
-            f"graph has {len(graph)} rows and their neighbors among {graph.n_points}, but X has "
-            f"{n} rows; give a graph of the rows of X."
-        )
+    check_graph_rows(graph, X.shape[0])
     refuse_own_neighbors(graph, "graph")
     if graph.recall_ is not None or graph.indices.min(initial=0) < 0:
         return False
@@ -52,13 +56,6 @@ def check_graph(graph: Any, X: Any, metric: Any, metric_params: dict[str, Any] |
             f"graph has distances in the metric {graph.metric!r}, but X is measured in {name!r}; "
             "give a graph in the same metric."
         )
-    _check_distances(graph, X, metric, metric_params)
-    return True
-
-
-def _check_distances(
-    graph: NeighborGraph, X: Any, metric: Any, metric_params: dict[str, Any] | None
-) -> None:
     for row in np.unique(np.linspace(0, len(graph) - 1, CHECKED_ROWS).astype(int)):
         last = int(graph.indices[row, -1])
         pair = [int(row), last]
@@ -70,6 +67,7 @@ def _check_distances(
                 f"graph: rows {row} and {last} are at distance {given:.6g}, but at {true:.6g} in "
                 "X; give a graph of the same columns as X, or none."
             )
+    return True
 
 
 # The order of many values: mid-ranks, and means over all values beyond each.
@@ -268,15 +266,15 @@ class Comparison:
         return other
 
     def _view_of_map(self, Y: Any) -> View:
-        options: dict[str, Any] = {"argument": "Y", "threads": self.options.threads}
-        Y = with_room(check_matrix(Y, owner="lowland.metrics", **options))
+        threads = self.options.threads
+        Y = with_room(check_matrix(Y, owner="lowland.metrics", argument="Y", threads=threads))
         if len(Y) != self.n:
             raise DataError(
                 f"Y has {len(Y)} rows, but X has {self.n}; a map needs one row for each row of the "
                 "data, in the same order."
             )
         rows = self.data.rows if self.data.sampled else None
-        return View(Y, rows, "euclidean", None, self.options.threads)
+        return View(Y, rows, "euclidean", None, threads)
 
     def _forget(self) -> None:
         self._data_ranks = self._map_ranks = np.empty((len(self.rows), 0), np.int32)
@@ -398,14 +396,14 @@ def _ranks_of(near: View, seen_in: View, k: int, monitor: Monitor) -> np.ndarray
 # Which rows a measure takes, and where the values of its rows go.
 
 
-def all_rows(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
+def all_rows(X: Any, Y: Any, options: MapKeywords) -> Comparison:
     """A comparison that measures all rows by default, whatever their number."""
     if not isinstance(X, Comparison):
         options.setdefault("sample", None)
     return Comparison.of(X, Y, **options)
 
 
-def summable(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
+def summable(X: Any, Y: Any, options: MapKeywords) -> Comparison:
     """A comparison on as many rows as sums over all their distances are affordable for."""
     compared = Comparison.of(X, Y, **options)
     return compared.fewer(compared.work.sums())

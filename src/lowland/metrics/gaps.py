@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import scipy.sparse
 
+from lowland._base.constraints import Integer, check_argument
 from lowland._base.errors import DataError
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
@@ -21,13 +22,12 @@ from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._cloud import (
     Cloud,
-    checked_graph,
     checked_islands,
-    checked_neighbors,
     checked_pairs,
     linked_pairs,
     neighboring_pairs,
 )
+from lowland.metrics._comparison import check_graph_rows
 from lowland.metrics._options import Keywords, Options
 
 
@@ -238,10 +238,12 @@ def gap_test(
     >>> [(gap.one, gap.other, gap.verdict) for gap in gap_test(X, islands)]
     [(1, 2, 'not in the data'), (1, 3, 'real'), (2, 3, 'real')]
     """
+    check_argument("n_neighbors", n_neighbors, Integer(1))
     how = Options(**options)
-    cloud = Cloud.over(X, how)
+    cloud = X if isinstance(X, Cloud) else Cloud(X, how)
     codes = checked_islands(islands, cloud.n)
-    n_neighbors, graph = checked_neighbors(n_neighbors), checked_graph(graph, cloud.n)
+    if graph is not None:
+        check_graph_rows(graph, cloud.n)
     if pairs is None:
         found = _pairs(codes, Y, graph)
     else:
@@ -439,10 +441,10 @@ def inner_gaps(
     >>> inner_gaps(X, np.ones(400, int))[1].verdict
     'real'
     """
+    check_argument("n_neighbors", n_neighbors, Integer(1))
     how = Options(**options)
-    cloud = Cloud.over(X, how)
+    cloud = X if isinstance(X, Cloud) else Cloud(X, how)
     codes = checked_islands(islands, cloud.n)
-    n_neighbors = checked_neighbors(n_neighbors)
     seed = int(how.rng.integers(2**31))
     found = {}
     with limit_blas(1):

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._base.constraints import Integer
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, check_argument
+from lowland._base.errors import DataError
 from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.validation import check_matrix, with_room
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.metrics._comparison import positions, spread
-from lowland.metrics._options import ComparisonKeywords
+from lowland.metrics._options import MapKeywords
 from lowland.metrics.missing import NEIGHBORS, Neighborhoods, map_distances, missing_p_values, slack
 
 KINDS = ("fine", "misplaced", "torn", "pressed")
@@ -50,7 +50,7 @@ def point_home(
     Y: Any = None,
     n_neighbors: int = NEIGHBORS,
     reach: int | None = None,
-    **options: Unpack[ComparisonKeywords],
+    **options: Unpack[MapKeywords],
 ) -> PointHome:
     """h_i = medoid of the map positions of the k nearest of i in the data, and what kind i is.
 
@@ -169,19 +169,13 @@ def map_agreement(
     1.0
     """
     threads = resolve_n_jobs(n_jobs)
-    maps = [
-        with_room(
-            check_matrix(Y, owner="map_agreement", argument=name, min_rows=3, threads=threads)
-        )
-        for name, Y in (("Y1", Y1), ("Y2", Y2))
-    ]
+    rules: dict[str, Any] = {"owner": "map_agreement", "min_rows": 3, "threads": threads}
+    named = (("Y1", Y1), ("Y2", Y2))
+    maps = [with_room(check_matrix(Y, argument=name, **rules)) for name, Y in named]
     n = len(maps[0])
     if len(maps[1]) != n:
         raise DataError(f"Y2 has {len(maps[1])} rows, but Y1 has {n}; give maps of the same rows.")
-    if not Integer(1).allows(n_neighbors):
-        raise ParameterError(
-            f"n_neighbors={shown(n_neighbors)} is not allowed; expected an integer >= 1."
-        )
+    check_argument("n_neighbors", n_neighbors, Integer(1))
     k = min(int(n_neighbors), max(1, (n - 1) // 4))
     with limit_blas(1):
         graphs = [neighbor_graph(Y, k, threads=threads) for Y in maps]

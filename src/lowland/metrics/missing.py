@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._base.constraints import Integer
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, Null, check_argument
+from lowland._base.errors import DataError
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.distance_rows import row_squares, true_distances, unit_rows
 from lowland._engines.distances.metrics import Directions
@@ -15,7 +15,7 @@ from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._comparison import Comparison, all_rows, positions, spread
-from lowland.metrics._options import ComparisonKeywords
+from lowland.metrics._options import MapKeywords
 from lowland.metrics._views import GraphView, Near, View
 
 BLOCK_VALUES = 1 << 21
@@ -75,7 +75,7 @@ def missing_neighbors(
     Y: Any = None,
     n_neighbors: int = NEIGHBORS,
     reach: int | None = None,
-    **options: Unpack[ComparisonKeywords],
+    **options: Unpack[MapKeywords],
 ) -> np.ndarray:
     """m_i = share of the k nearest of i in the data that are not among its K nearest in the map.
 
@@ -130,7 +130,7 @@ def strangers(
     Y: Any = None,
     n_neighbors: int = NEIGHBORS,
     reach: int | None = None,
-    **options: Unpack[ComparisonKeywords],
+    **options: Unpack[MapKeywords],
 ) -> np.ndarray:
     """s_i = share of the k nearest of i in the map that are not among its K nearest in the data.
 
@@ -159,17 +159,12 @@ class Neighborhoods(NamedTuple):
     equal: np.ndarray | None  # the group of equal rows of each row; None if all are different
 
     @classmethod
-    def of(
-        cls, X: Any, Y: Any, k: int, reach: int | None, options: ComparisonKeywords
-    ) -> Neighborhoods:
+    def of(cls, X: Any, Y: Any, k: int, reach: int | None, options: MapKeywords) -> Neighborhoods:
         """Both lists; k and K are lowered to a quarter of the other rows."""
         compared = all_rows(X, Y, options)
         n = compared.n
-        for name, asked in (("n_neighbors", k), ("reach", reach)):
-            if not Integer(1).allows(asked) and (name == "n_neighbors" or asked is not None):
-                raise ParameterError(
-                    f"{name}={shown(asked)} is not allowed; expected an integer >= 1."
-                )
+        check_argument("n_neighbors", k, Integer(1))
+        check_argument("reach", reach, Integer(1) | Null())
         quarter = max(1, (n - 1) // 4)
         k = min(int(k), quarter)
         reach = max(LISTED, int(SHARE * n)) if reach is None else int(reach)
@@ -293,11 +288,8 @@ def chance_of_missing(n: int, reach: int) -> float:
     >>> chance_of_missing(1501, 75)
     0.95
     """
-    for name, value, least in (("n", n, 2), ("reach", reach, 1)):
-        if not Integer(least).allows(value):
-            raise ParameterError(
-                f"{name}={shown(value)} is not allowed; expected an integer >= {least}."
-            )
+    check_argument("n", n, Integer(2))
+    check_argument("reach", reach, Integer(1))
     return 1 - min(reach, n - 1) / (n - 1)
 
 
@@ -323,13 +315,9 @@ def missing_p_values(missing: np.ndarray, n: int, n_neighbors: int, reach: int) 
         raise DataError(f"missing has the type {shares.dtype}; expected an array of numbers.")
     if not ((shares >= 0) & (shares <= 1) | np.isnan(shares)).all():
         raise DataError("missing must hold shares from 0 to 1, or NaN.")
-    if not Integer(2).allows(n):
-        raise ParameterError(f"n={shown(n)} is not allowed; expected an integer >= 2.")
-    for name, value in (("n_neighbors", n_neighbors), ("reach", reach)):
-        if not Integer(1, int(n) - 1).allows(value):
-            raise ParameterError(
-                f"{name}={shown(value)} is not allowed; expected an integer from 1 to {n - 1}."
-            )
+    check_argument("n", n, Integer(2))
+    check_argument("n_neighbors", n_neighbors, Integer(1, int(n) - 1))
+    check_argument("reach", reach, Integer(1, int(n) - 1))
     n, n_neighbors, reach = int(n), int(n_neighbors), int(reach)
 
     def log_choose(a: Any, b: Any) -> Any:

@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.constraints import Boolean, Function, Integer, Mapping, Null, OneOf
+from lowland._base.constraints import (
+    Boolean,
+    Function,
+    Integer,
+    Mapping,
+    Null,
+    OneOf,
+    check_argument,
+)
 from lowland._base.context import FitContext, generator
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.errors import DataError
 from lowland._base.estimator import Estimator
 from lowland._base.models.checks import count
 from lowland._base.monitor import Monitor
@@ -86,12 +94,12 @@ def knn_graph(
     >>> graph.indices[0]
     array([17,  4, 39], dtype=int32)
     """
+    check_argument("verbose", verbose, Boolean())
     threads = resolve_n_jobs(n_jobs)
     checked = check_matrix(X, owner="knn_graph", accept_sparse=True, threads=threads)
     if needs_ranges(checked, metric):
         checked = in_ranges(checked, column_ranges(checked))
-    monitor = Monitor("knn_graph", verbose=_flag(verbose))
-    with limit_blas(1), monitor:
+    with limit_blas(1), Monitor("knn_graph", verbose=bool(verbose)) as monitor:
         return neighbor_graph(
             checked,
             n_neighbors,
@@ -131,6 +139,7 @@ def knn_query(
     >>> knn_query([[0.0], [1.0], [5.0]], [[0.9]], 2).indices
     array([[1, 0]], dtype=int32)
     """
+    check_argument("verbose", verbose, Boolean())
     threads = resolve_n_jobs(n_jobs)
     rows = check_matrix(X, owner="knn_query", accept_sparse=True, threads=threads)
     options: dict[str, Any] = {"accept_sparse": True, "threads": threads, "part": True}
@@ -139,8 +148,7 @@ def knn_query(
         check_columns(asked, rows.shape[1], owner="knn_query")
         ranges = column_ranges(rows)
         rows, asked = in_ranges(rows, ranges), in_ranges(asked, ranges)
-    monitor = Monitor("knn_query", verbose=_flag(verbose))
-    with limit_blas(1), monitor:
+    with limit_blas(1), Monitor("knn_query", verbose=bool(verbose)) as monitor:
         return neighbor_query(
             rows,
             asked,
@@ -151,12 +159,6 @@ def knn_query(
             threads=threads,
             monitor=monitor,
         )
-
-
-def _flag(verbose: Any) -> bool:
-    if not Boolean().allows(verbose):
-        raise ParameterError(f"verbose={shown(verbose)} is not allowed; expected True or False.")
-    return bool(verbose)
 
 
 class KNNTransformer(Estimator):
