@@ -19,7 +19,7 @@ from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.eigen import all_eigenpairs, smallest_eigenpairs
 from lowland._engines.neighbors.duplicates import equal_rows
-from lowland._engines.neighbors.search import neighbor_graph
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 from lowland.metrics._cloud import (
     Cloud,
     checked_islands,
@@ -38,58 +38,37 @@ def with_bridges(gaps: list[Any], verdict_of: Callable[[float], str]) -> list[An
     maximum spanning tree of the graph whose edges are cuts. A gap is as real as the widest chain
     around it allows.
     """
-    tree = _spanning_tree(gaps)
-    found = []
+    chains, found = _widest_chains(gaps), []
     for gap in gaps:
-        if gap.verdict != "real":
-            found.append(gap)
-            continue
-        path, width = _path(tree, gap.one, gap.other)
-        around = verdict_of(width)
-        if len(path) > 2 and around != "real":
-            verdict = "bridged" if around == "not in the data" else "unclear"
-            gap = gap._replace(verdict=verdict, through=tuple(path[1:-1]))
+        if gap.verdict == "real":
+            path, width = chains[gap.one, gap.other]
+            around = verdict_of(width)
+            if len(path) > 2 and around != "real":
+                verdict = "bridged" if around == "not in the data" else "unclear"
+                gap = gap._replace(verdict=verdict, through=path[1:-1])
         found.append(gap)
     return found
 
 
-def _spanning_tree(gaps: list[Any]) -> dict[int, dict[int, float]]:
-    """Islands and the cuts to their neighbors in the maximum spanning forest (Kruskal)."""
-    root: dict[int, int] = {}
-    tree: dict[int, dict[int, float]] = {}
+def _widest_chains(gaps: list[Any]) -> dict[tuple[int, int], tuple[tuple[int, ...], float]]:
+    """For each two connected islands, the widest chain from one to the other, and its width.
 
-    def find(island: int) -> int:
-        while root.setdefault(island, island) != island:
-            root[island] = root[root[island]]
-            island = root[island]
-        return island
-
+    Kruskal's algorithm: a gap that joins two trees ends the chains between their islands.
+    """
     tested = [gap for gap in gaps if not math.isnan(gap.cut)]
+    islands = {island for gap in tested for island in (gap.one, gap.other)}
+    tree_of: dict[int, tuple[int, ...]] = {island: (island,) for island in islands}
+    chains: dict[tuple[int, int], tuple[tuple[int, ...], float]]
+    chains = {(island, island): ((island,), math.inf) for island in islands}
     for gap in sorted(tested, key=lambda gap: (-gap.cut, gap.one, gap.other)):
-        one, other = find(gap.one), find(gap.other)
-        if one != other:
-            root[one] = other
-            tree.setdefault(gap.one, {})[gap.other] = gap.cut
-            tree.setdefault(gap.other, {})[gap.one] = gap.cut
-    return tree
-
-
-def _path(tree: dict[int, dict[int, float]], start: int, goal: int) -> tuple[list[int], float]:
-    """The way through a tree, and its smallest cut."""
-    before = {start: start}
-    waiting = [start]
-    while waiting and goal not in before:
-        here = waiting.pop()
-        for there in tree[here]:
-            if there not in before:
-                before[there] = here
-                waiting.append(there)
-    path, width = [goal], float("inf")
-    while path[-1] != start:
-        here = path[-1]
-        path.append(before[here])
-        width = min(width, tree[here][before[here]])
-    return path[::-1], width
+        one, other = tree_of[gap.one], tree_of[gap.other]
+        if gap.other in one:
+            continue
+        for a, b in itertools.product(one, other):
+            path = chains[a, gap.one][0] + chains[gap.other, b][0]
+            chains[a, b], chains[b, a] = (path, gap.cut), (path[::-1], gap.cut)
+        tree_of |= dict.fromkeys(one + other, one + other)
+    return chains
 
 
 # Gaps along curves: where points lie on a line, wide gaps between neighbors occur by chance.
@@ -109,6 +88,8 @@ def may_be_spacing(A: np.ndarray, B: np.ndarray, threads: int) -> bool:
     one. A gap along a curve is therefore compared with the widest spacing inside of the two sides,
     the longest edge of their minimum spanning trees. In more dimensions there is a way around.
     """
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
     widest = 0.0
     for side in (A, B):
         if len(side) < FEWEST_ON_CURVE:
@@ -122,24 +103,11 @@ def may_be_spacing(A: np.ndarray, B: np.ndarray, threads: int) -> bool:
         dimension = np.median(np.log(k / (k // 3)) / np.log(far[growing] / near[growing]))
         if dimension >= CURVE:
             return False
-        widest = max(widest, _longest_edge(graph.to_csr()))
-    return _between(A, B) < WIDER * widest
-
-
-def _longest_edge(graph: scipy.sparse.csr_matrix) -> float:
-    """Of the minimum spanning tree; infinite if the graph falls apart, as it has wider spacings."""
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    tree = minimum_spanning_tree(graph)
-    whole = tree.nnz == graph.shape[0] - 1
-    return float(tree.data.max(initial=0.0)) if whole else np.inf
-
-
-def _between(A: np.ndarray, B: np.ndarray) -> float:
-    """The smallest distance of two points, one of each set."""
-    squares = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T
-    one, other = np.unravel_index(int(np.argmin(squares)), squares.shape)
-    return float(np.linalg.norm(A[one] - B[other]))
+        tree = minimum_spanning_tree(graph.to_csr())
+        whole = tree.nnz == len(side) - 1  # a graph that falls apart has wider spacings
+        widest = max(widest, float(tree.data.max(initial=0.0)) if whole else np.inf)
+    between = neighbor_query(A, B, 1, threads=threads).distances.min()
+    return float(between) < WIDER * widest
 
 
 # Whether the gap between two islands of a map is in the data.

@@ -27,15 +27,12 @@ def pair_distances(view: View, one: np.ndarray, other: np.ndarray) -> np.ndarray
     Euclidean, squared Euclidean, cosine and correlation distances of dense rows, the first of
     sparse rows, and given distances. O(pairs times columns), in blocks.
     """
-    if isinstance(view, GraphView):
-        return None
     X, metric = view.X, view.metric
-    squared = is_sparse(X) and metric in ("euclidean", "sqeuclidean", "cosine")
-    dense = not is_sparse(X) and metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
-    if metric != "precomputed" and not (squared or dense):
+    if metric == "precomputed" and not is_sparse(X):
+        return np.asarray(X[one, other], dtype=np.float64)
+    by_columns = metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
+    if isinstance(view, GraphView) or not by_columns:
         return None
-    if metric == "precomputed":
-        return None if is_sparse(X) else np.asarray(X[one, other], dtype=np.float64)
     found = np.empty(len(one))
     for part in row_blocks(len(one), max(1, BLOCK_VALUES // X.shape[1])):
         found[part] = _distances(X[one[part]], X[other[part]], metric)
@@ -194,8 +191,11 @@ class Neighborhoods(NamedTuple):
             ids = self._nearest(self.in_data, block)
             kept = map_distances(Y, rows[block], ids) <= radii[block, None]
             hits = self._hits(self.in_data, block, kept)
-            if self.equal is not None:
-                hits = np.maximum(hits, self._equal_hits(block))
+            if self.equal is not None:  # equal rows in the map, where those in the data are
+                own = self.equal[rows[block]][:, None]
+                same = (self.equal[self.in_map.indices[block]] == own).sum(axis=1)
+                are_equal = self.in_data.distances[block, self.k - 1] == 0
+                hits = np.maximum(hits, np.where(are_equal, same, 0))
             found[block] = 1 - np.minimum(hits, self.k) / self.k
         return found
 
@@ -211,7 +211,14 @@ class Neighborhoods(NamedTuple):
             known = positions(ids, listed) < listed.shape[1]
             if self.equal is not None:
                 known |= self.equal[ids] == self.equal[rows[block]][:, None]
-            self._add_as_near(known, rows[block], ids, radii[block])
+            # Partners within the radius, though not in the list. If K is larger than the list, many
+            # are. Else these are rows that are exactly as near as the last of the list, which
+            # happens where values recur: which of them are listed depends on the order of the rows.
+            which, place = np.nonzero(~known)
+            partners = ids[which, place]
+            apart = pair_distances(self.compared.data, rows[block][which], partners)
+            if apart is not None:
+                known[which, place] = apart <= radii[block][which]
             found[block] = 1 - self._hits(self.in_map, block, known) / self.k
         return found
 
@@ -231,27 +238,6 @@ class Neighborhoods(NamedTuple):
         nearer, tied = distances < last, distances == last
         free = self.k - nearer.sum(axis=1)
         return (kept & nearer).sum(axis=1) + np.minimum((kept & tied).sum(axis=1), free)
-
-    def _equal_hits(self, block: slice) -> np.ndarray:
-        """How many of the nearest in the map are equal rows, where those in the data are."""
-        assert self.equal is not None
-        own = self.equal[self.compared.rows[block]]
-        same = (self.equal[self.in_map.indices[block]] == own[:, None]).sum(axis=1)
-        return np.where(self.in_data.distances[block, self.k - 1] == 0, same, 0)
-
-    def _add_as_near(
-        self, known: np.ndarray, rows: np.ndarray, ids: np.ndarray, radii: np.ndarray
-    ) -> None:
-        """Mark partners that are within the radius in the data, though not in the list.
-
-        If K is larger than the list, many are. Else these are rows that are exactly as near as the
-        last of the list, which happens where values recur: which of them are listed is a matter
-        of the order of the rows.
-        """
-        which, place = np.nonzero(~known)
-        apart = pair_distances(self.compared.data, rows[which], ids[which, place])
-        if apart is not None:
-            known[which, place] = apart <= radii[which]
 
     def _wider(self, dimension: float) -> float:
         """The radius of the K nearest, relative to that of the listed."""

@@ -203,7 +203,7 @@ def perplexity_plateau(
         The rows, prepared as for a map: scaled, without missing values.
     values : sequence of float or None, default=None
         None tries 5, 15, 30, 50, 100 and a hundredth of the mapped rows, as far as a third of the
-        rows allows, and the default of t-SNE: 30, or a third of the rows if that is less.
+        rows allows. The default of t-SNE, 30, is always tried.
     rows, seed, n_jobs, verbose, like, **fixed
         See :func:`parameter_plateau`.
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, check_argument
+from lowland._base.errors import DataError, ParameterError
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
 from lowland._base.validation import is_sparse
@@ -17,7 +18,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import rank_cutoff
 from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.procrustes import turned_like
-from lowland.metrics import IslandStability, island_stability, islands, map_agreement
+from lowland.metrics import island_stability, islands, map_agreement
 from lowland.metrics._cloud import Cloud
 from lowland.metrics._options import Options
 from lowland.trust.result import OtherMap, Stability
@@ -65,10 +66,7 @@ def component_scores(X: Any, threads: int = 1, most: int = MOST_COMPONENTS) -> n
     n, p = X.shape
     if n < 2:
         raise DataError(f"X has {n} row; principal components need at least 2.")
-    if most < 1:
-        raise ParameterError(
-            f"most={shown(most)} is not allowed; give a number of components >= 1."
-        )
+    check_argument("most", most, Integer(1))
     # A fixed start: the scores are a property of the rows.
     rng = np.random.default_rng(0)
     with limit_blas(1):  # before anything is computed: the bytes must not depend on its threads
@@ -222,6 +220,23 @@ def _takes_part(make_map: MakeMap) -> bool:
 REFITS = 3
 
 
+class Agreement(NamedTuple):
+    """How much the neighbors of points agree between maps: at each, on average, by chance."""
+
+    points: np.ndarray
+    mean: float
+    chance: float
+
+    @classmethod
+    def of(cls, maps: list[np.ndarray], rows: np.ndarray, n: int, threads: int) -> Agreement:
+        """Of all pairs of maps of some of n rows; NaN for the others."""
+        every = itertools.combinations(maps, 2)
+        pairs = [map_agreement(one, other, n_jobs=threads) for one, other in every]
+        points = np.full(n, np.nan)
+        points[rows] = np.mean([pair.points for pair in pairs], axis=0)
+        return cls(points, float(np.mean([pair.mean for pair in pairs])), pairs[0].chance)
+
+
 def stability_of_refits(
     source: RefitRows,
     Y: np.ndarray,
@@ -239,7 +254,6 @@ def stability_of_refits(
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(n)
     core, rest = np.sort(order[: m // 2]), order[m // 2 :]
-    first = np.empty(0)
     maps: list[tuple[np.ndarray, np.ndarray]] = []
     with monitor.phase("refits", total=REFITS) as phase:
         for number in range(REFITS):
@@ -247,50 +261,34 @@ def stability_of_refits(
             rows = np.sort(np.concatenate([core, own]))
             part = RefitPart(rows, is_null=False)
             Z = refit(make_map, source.of(rows), seed + 1 + number, Y.shape[1], part)
-            first = Z if number == 0 else first
             maps.append((rows, Z))
             phase.advance(1)
-    places = [np.searchsorted(rows, core) for rows, _ in maps]
-    cores = [Z[place] for (_, Z), place in zip(maps, places, strict=True)]
-    threads = source.options.threads
-    pairs = [
-        map_agreement(one, other, n_jobs=threads) for one, other in itertools.combinations(cores, 2)
-    ]
-    points = np.full(n, np.nan)
-    points[core] = np.mean([pair.points for pair in pairs], axis=0)
-    titles = [f"refit {number + 1}" for number in range(REFITS)]
-    shown = [turned(title, *each, Y[each[0]]) for title, each in zip(titles, maps, strict=True)]
-    stable = _islands(island_of, [(rows, islands_of(Z)) for rows, Z in maps])
-    agreement = float(np.mean([pair.mean for pair in pairs]))
-    return Stability(points, agreement, pairs[0].chance, stable, shown), first
+    cores = [Z[np.searchsorted(rows, core)] for rows, Z in maps]
+    agreement = Agreement.of(cores, core, n, source.options.threads)
+    return _stability(agreement, Y, island_of, "refit", maps), maps[0][1]
 
 
 def stability_of_others(
     Y: np.ndarray, island_of: np.ndarray, others: Sequence[np.ndarray], threads: int
 ) -> Stability:
     """Other maps of the same rows, such as those of other seeds, compared with one another."""
-    maps = [Y, *others]
-    pairs = [
-        map_agreement(one, other, n_jobs=threads) for one, other in itertools.combinations(maps, 2)
-    ]
-    points = np.mean([pair.points for pair in pairs], axis=0)
     every = np.arange(len(Y))
-    shown: list[OtherMap] = [
-        turned(f"other map {number + 1}", every, Z, Y) for number, Z in enumerate(others)
-    ]
-    stable = _islands(island_of, [(every, islands_of(Z)) for Z in others])
-    agreement = float(np.mean([pair.mean for pair in pairs]))
-    return Stability(points, agreement, pairs[0].chance, stable, shown)
+    agreement = Agreement.of([Y, *others], every, len(Y), threads)
+    return _stability(agreement, Y, island_of, "other map", [(every, Z) for Z in others])
 
 
-def _islands(
-    island_of: np.ndarray, found: Sequence[tuple[np.ndarray, np.ndarray]]
-) -> list[IslandStability]:
-    if not island_of.max(initial=0):
-        return []
-    others = []
-    for rows, codes in found:
-        everyone = np.full(len(island_of), -1)
-        everyone[rows] = codes
-        others.append(everyone)
-    return island_stability(island_of, others)
+def _stability(
+    agreement: Agreement,
+    Y: np.ndarray,
+    island_of: np.ndarray,
+    title: str,
+    maps: Sequence[tuple[np.ndarray, np.ndarray]],
+) -> Stability:
+    """Islands of a map looked for in other maps, which are turned to resemble it."""
+    shown, others = [], []
+    for number, (rows, Z) in enumerate(maps, start=1):
+        shown.append(turned(f"{title} {number}", rows, Z, Y[rows]))
+        others.append(np.full(len(Y), -1))
+        others[-1][rows] = islands_of(Z)
+    islands = island_stability(island_of, others) if island_of.max(initial=0) else []
+    return Stability(*agreement, islands, shown)

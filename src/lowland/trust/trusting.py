@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer, Null
+from lowland._base.constraints import Integer, Null, check_argument
 from lowland._base.errors import DataError, LowlandError, ParameterError, shown
 from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
@@ -18,6 +18,7 @@ from lowland._engines.distances.metrics import from_products
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics import Comparison, gap_test, inner_gaps, silhouette
 from lowland.metrics._cloud import Cloud, linked_pairs, neighboring_pairs
+from lowland.metrics._comparison import check_graph
 from lowland.metrics._options import Options
 from lowland.metrics._views import Work
 from lowland.metrics.home import NOT_MEASURED, PointHome, homes
@@ -349,57 +350,39 @@ def trust(
     'The gap between the two islands is in the data.'
     """
     options = Options(metric, metric_params, None, random_state, n_jobs, verbose)
-    seed = _checked_seed(random_state)
-    if not (Null() | Integer(FEWEST_ROWS)).allows(most_points):
-        raise ParameterError(
-            f"most_points={shown(most_points)} is not allowed; expected an integer >= "
-            f"{FEWEST_ROWS}, or None."
-        )
+    check_argument("random_state", random_state, Integer(0))
+    check_argument("most_points", most_points, Integer(FEWEST_ROWS) | Null())
     if isinstance(X, NeighborGraph):
         raise DataError("X is a neighbor graph; trust needs the data, and takes a graph beside it.")
-    compared = Comparison(
-        X, Y, metric=metric, metric_params=metric_params, sample=None, n_jobs=n_jobs
-    )
-    n = compared.n
-    if n < FEWEST_ROWS:
-        raise DataError(f"X has {n} rows; a map of fewer than {FEWEST_ROWS} cannot be judged.")
-    if graph is not None:
-        _use(compared, graph)
-    Y = np.asarray(compared.map.table, dtype=np.float64)
-    island_of = islands_of(Y)
-    judged = judged_points(compared, options, most_points, seed)
-    cloud = Cloud(compared.data.X, options)
-    known = {"metric": metric, "metric_params": metric_params, "n_jobs": n_jobs}
-    linked = judged.island_pairs(Y, island_of)
-    gaps = gap_test(cloud, island_of, pairs=linked, random_state=seed, **known)
-    inner = inner_gaps(cloud, island_of, random_state=seed, **known)
-    contrast = contrast_of(cloud, Y, island_of, judged.near)
-    found = [
-        Island(
-            number,
-            int((island_of == number).sum()),
-            Y[island_of == number].mean(axis=0),
-            inner.get(number),
-            None,
+    known: dict[str, Any] = {"metric": metric, "metric_params": metric_params, "n_jobs": n_jobs}
+    compared = Comparison(X, Y, sample=None, **known)
+    if compared.n < FEWEST_ROWS:
+        raise DataError(
+            f"X has {compared.n} rows; a map of fewer than {FEWEST_ROWS} cannot be judged."
         )
-        for number in range(1, int(island_of.max(initial=0)) + 1)
-    ]
+    if graph is not None:  # it may be approximate
+        check_graph(graph, compared.data.X, metric, metric_params)
+        if graph.indices.min(initial=0) >= 0:
+            compared.data.take_neighbors(graph)
+    Y = np.asarray(compared.map.table, dtype=np.float64)
+    known |= {"random_state": random_state}
+    island_of = islands_of(Y)
+    judged = judged_points(compared, options, most_points, random_state)
+    cloud = Cloud(compared.data.X, options)
+    gaps = gap_test(cloud, island_of, pairs=judged.island_pairs(Y, island_of), **known)
+    inner = inner_gaps(cloud, island_of, **known)
+    contrast = contrast_of(cloud, Y, island_of, judged.near)
+    islands = []
+    for number in range(1, int(island_of.max(initial=0)) + 1):
+        member = island_of == number
+        center = Y[member].mean(axis=0)
+        islands.append(Island(number, int(member.sum()), center, inner.get(number), None))
     reasons = {"stability": NO_REFITS, "chance": NO_REFITS}
-    parts = (judged.points, found, island_of, gaps, None, None, contrast)
-    made = Trust(Y, *parts, sentences_about(*parts), reasons, judged.neighbors)
+    parts = (judged.points, islands, island_of, gaps, None, None, contrast)
+    found = Trust(Y, *parts, [], reasons, judged.neighbors)
     if make_map is None and not others:
-        return made
-    return with_refits(
-        made,
-        compared.data.X,
-        make_map,
-        others,
-        metric=metric,
-        metric_params=metric_params,
-        random_state=seed,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
+        return dataclasses.replace(found, sentences=sentences_about(found))
+    return with_refits(found, compared.data.X, make_map, others, verbose=verbose, **known)
 
 
 def with_refits(
@@ -438,7 +421,7 @@ def with_refits(
     (True, 3, {})
     """
     options = Options(metric, metric_params, None, random_state, n_jobs, verbose)
-    seed = _checked_seed(random_state)
+    check_argument("random_state", random_state, Integer(0))
     source = RefitRows(options.checked(X, "X"), options)
     Y, island_of = found.coordinates, found.island_of
     if source.X.shape[0] != len(Y):
@@ -446,10 +429,11 @@ def with_refits(
     reasons = dict(found.reasons)
     stability, chance = found.stability, found.chance
     if others:
-        stability = stability_of_others(Y, island_of, _checked(others, Y), options.threads)
+        others = _checked(others, Y)
+        stability = stability_of_others(Y, island_of, others, options.threads)
         del reasons["stability"]
     if make_map is not None:
-        refits, chance, why = _refitted(source, Y, island_of, make_map, seed)
+        refits, chance, why = _refitted(source, Y, island_of, make_map, random_state)
         stability = stability or refits
         for part in ("stability", "chance"):
             reasons.pop(part, None)
@@ -457,15 +441,9 @@ def with_refits(
         reasons |= {part: why[part] for part, made in missing.items() if made is None}
     by_island = {each.island: each for each in stability.islands} if stability else {}
     islands = [each._replace(stability=by_island.get(each.number)) for each in found.islands]
-    parts = (found.points, islands, island_of, found.gaps, stability, chance, found.contrast)
-    return dataclasses.replace(
-        found,
-        islands=islands,
-        stability=stability,
-        chance=chance,
-        sentences=sentences_about(*parts),
-        reasons=reasons,
-    )
+    parts = {"stability": stability, "chance": chance, "reasons": reasons}
+    found = dataclasses.replace(found, islands=islands, **parts)
+    return dataclasses.replace(found, sentences=sentences_about(found))
 
 
 def _refitted(
@@ -494,33 +472,14 @@ def _refitted(
     return refits, chance, {}
 
 
-def _use(compared: Comparison, graph: NeighborGraph) -> None:
-    """Let a comparison take over a graph, which may be approximate."""
-    from lowland.metrics._comparison import check_graph
-
-    check_graph(graph, compared.data.X, compared.data.metric, compared.data.params)
-    if graph.indices.min(initial=0) >= 0:
-        compared.data.take_neighbors(graph)
-
-
-def _checked(others: Sequence[Any] | None, Y: np.ndarray) -> list[np.ndarray]:
-    if not isinstance(others, Sequence | np.ndarray | None) or isinstance(others, str):
+def _checked(others: Any, Y: np.ndarray) -> list[np.ndarray]:
+    if not isinstance(others, Sequence | np.ndarray) or isinstance(others, str):
         raise ParameterError(f"others={shown(others)} is not allowed; give a list of maps.")
     found = []
-    for number, other in enumerate(() if others is None else others):
+    for number, other in enumerate(others):
         name = f"others[{number}]"
         Z = check_matrix(other, owner="trust", argument=name)
         if len(Z) != len(Y):
             raise DataError(f"{name} has {len(Z)} rows, but Y has {len(Y)}; give maps of the same.")
         found.append(np.asarray(Z, dtype=np.float64))
     return found
-
-
-def _checked_seed(random_state: Any) -> int:
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise ParameterError(
-            f"random_state={random_state!r} is not allowed; expected an integer >= 0."
-        )
-    if random_state < 0:
-        raise ParameterError(f"random_state={random_state} is not allowed; expected >= 0.")
-    return int(random_state)
