@@ -11,6 +11,8 @@ import numpy as np
 
 from lowland._base.constraints import Boolean, Constraint, Integer, Real, Seed, check_argument
 
+SeedLike = int | np.random.Generator | np.random.RandomState | None
+
 XYZ = ("x", "y", "z")
 
 MOST = 1e100  # of noise and lengths: their squares are still numbers

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from lowland._base.context import generator
-from lowland.datasets._base import XYZ, Dataset, balanced_labels, check, with_noise
+from lowland.datasets._base import XYZ, Dataset, SeedLike, balanced_labels, check, with_noise
 
 
 def blobs(
@@ -16,7 +16,7 @@ def blobs(
     n_clusters: int = 5,
     n_features: int = 10,
     spread: float = 1.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    random_state: SeedLike = None,
 ) -> Dataset:
     """Gaussian clusters: x = c_y + spread * N(0, I), the centers c uniform in [-10, 10]^d.
 
@@ -64,11 +64,7 @@ def blobs(
 
 
 def two_rings(
-    n_samples: int = 1000,
-    *,
-    ratio: float = 0.3,
-    noise: float = 0.05,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_samples: int = 1000, *, ratio: float = 0.3, noise: float = 0.05, random_state: SeedLike = None
 ) -> Dataset:
     """Two circles around one center: r_y (cos u, sin u), r = (2 ratio, 2), u in [0, 2 pi).
 
@@ -126,7 +122,7 @@ def branching_tree(
     n_branches: int = 8,
     n_features: int = 60,
     noise: float = 1.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    random_state: SeedLike = None,
 ) -> Dataset:
     """A tree of random walks: branch b is x_s = x_fork + u_1 + ... + u_s, u random unit vectors.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowland._base.context import generator
-from lowland.datasets._base import Dataset, check, with_noise
+from lowland.datasets._base import Dataset, SeedLike, check, with_noise
 
 SIDE = 32  # pixels
 SOFT = 0.05  # width of an edge, in units of half the picture
@@ -28,11 +28,7 @@ PERSON = {
 
 
 def drawn_faces(
-    n_persons: int = 20,
-    n_pictures: int = 10,
-    *,
-    noise: float = 0.02,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_persons: int = 20, n_pictures: int = 10, *, noise: float = 0.02, random_state: SeedLike = None
 ) -> Dataset:
     """Pictures of drawn faces, 32 x 32 pixels: each person smiles and is lit differently.
 

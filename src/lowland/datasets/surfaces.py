@@ -8,15 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from lowland._base.context import generator
-from lowland.datasets._base import XYZ, Dataset, check, with_noise
+from lowland.datasets._base import XYZ, Dataset, SeedLike, check, with_noise
 
 
 def swiss_roll(
-    n_samples: int = 1000,
-    *,
-    hole: bool = False,
-    noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_samples: int = 1000, *, hole: bool = False, noise: float = 0.0, random_state: SeedLike = None
 ) -> Dataset:
     """A sheet rolled into a spiral: (t cos t, h, t sin t), t in [1.5 pi, 4.5 pi], h in [0, 21].
 
@@ -58,11 +54,7 @@ def swiss_roll(
 
 
 def s_curve(
-    n_samples: int = 1000,
-    *,
-    hole: bool = False,
-    noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_samples: int = 1000, *, hole: bool = False, noise: float = 0.0, random_state: SeedLike = None
 ) -> Dataset:
     """A sheet bent to an S: (sin t, h, sign(t) (cos t - 1)), |t| <= 1.5 pi, h in [0, 2].
 
@@ -107,7 +99,7 @@ def bent_sheet(
     bend: float = np.pi,
     hole: bool = False,
     noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    random_state: SeedLike = None,
 ) -> Dataset:
     """A sheet around a cylinder: (r sin a, h, r (1 - cos a)), a = s/r - bend/2, r = 3/bend.
 
@@ -204,7 +196,7 @@ def helix(
     turns: float = 3.0,
     pitch: float = 1.0,
     noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    random_state: SeedLike = None,
 ) -> Dataset:
     """A circular helix: (cos t, sin t, pitch t / (2 pi)), t in [0, 2 pi turns].
 
@@ -245,12 +237,7 @@ def helix(
     return _in_space("helix", with_noise(X, noise, rng), truth, description)
 
 
-def sphere(
-    n_samples: int = 1000,
-    *,
-    noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
-) -> Dataset:
+def sphere(n_samples: int = 1000, *, noise: float = 0.0, random_state: SeedLike = None) -> Dataset:
     """The unit sphere: (cos a cos b, cos a sin b, sin a), latitude a, longitude b.
 
     Rows are uniform by area: sin a is uniform on [-1, 1] (Archimedes), b on [-pi, pi). Every flat
@@ -289,11 +276,7 @@ def sphere(
 
 
 def torus(
-    n_samples: int = 1000,
-    *,
-    tube: float = 0.4,
-    noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_samples: int = 1000, *, tube: float = 0.4, noise: float = 0.0, random_state: SeedLike = None
 ) -> Dataset:
     """A torus: ((1 + tube cos v) cos u, (1 + tube cos v) sin u, tube sin v).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from lowland._base.constraints import Integer, Several
 from lowland._base.errors import DataError, ParameterError, shown
-from lowland._base.monitor import Monitor
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.metrics import Directions
 from lowland._engines.linalg import products
@@ -64,6 +64,7 @@ def checked_pairs(pairs: Any, m: int) -> list[tuple[int, int]]:
 
 MOST_COLUMNS = 100  # more are reduced by PCA
 AXES = 50
+DIRECTED = ("cosine", "correlation")
 AXES_ROWS = 5_000  # of which the principal axes are computed
 
 
@@ -83,11 +84,15 @@ class Cloud:
         self.n = self.X.shape[0]
         self.options, self.metric = options, options.metric
         self._axes: PrincipalAxes | None = None
-        columns = self.metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
-        dense = not is_sparse(self.X)
-        self._by_columns = columns and (dense or self.metric in ("euclidean", "sqeuclidean"))
+        dense, columns = not is_sparse(self.X), ("euclidean", "sqeuclidean")
+        self._by_columns = self.metric in (*columns, *DIRECTED) if dense else self.metric in columns
         if self._by_columns and (not dense or self.X.shape[1] > MOST_COLUMNS):
-            self._axes = self._leading_axes()
+            rng = np.random.default_rng(0)
+            some = np.sort(rng.choice(self.n, min(self.n, AXES_ROWS), replace=False))
+            rows = self._taken(some)
+            with options.working() as monitor:
+                n_axes = min(AXES, *rows.shape)
+                self._axes = leading_axes(rows, n_axes, options.threads, rng, monitor)
 
     def of(self, rows: np.ndarray) -> np.ndarray:
         """Coordinates of some rows, (m, p) in float64."""
@@ -102,16 +107,7 @@ class Cloud:
 
     def _taken(self, rows: np.ndarray) -> Any:
         taken = self.X[rows]
-        directed = self.metric in ("cosine", "correlation")
-        return Directions.of(taken, self.metric).rows if directed else taken
-
-    def _leading_axes(self) -> PrincipalAxes:
-        rng = np.random.default_rng(0)
-        some = np.sort(rng.choice(self.n, min(self.n, AXES_ROWS), replace=False))
-        taken = self._taken(some)
-        n_axes = min(AXES, *taken.shape)
-        with self.options.working() as monitor:
-            return leading_axes(taken, n_axes, self.options.threads, rng, monitor)
+        return Directions.of(taken, self.metric).rows if self.metric in DIRECTED else taken
 
     def _scaled(self, rows: np.ndarray) -> np.ndarray:
         """Classical scaling of the distances among some rows."""
@@ -121,8 +117,7 @@ class Cloud:
         B = D**2
         B = (B + B.T) / 2  # given distances may differ in the last bit
         double_center(B, -0.5)
-        with Monitor("metrics", verbose=False):
-            found = largest_eigenpairs(B, min(AXES, len(rows) - 1))
+        found = largest_eigenpairs(B, min(AXES, len(rows) - 1))
         return found.vectors * np.sqrt(np.maximum(found.values, 0))
 
 
@@ -142,26 +137,21 @@ def neighboring_pairs(Y: np.ndarray, codes: np.ndarray) -> list[tuple[int, int]]
     graph of the islands; it holds for maps of any dimension.
     """
     m = int(codes.max(initial=0))
-    if m < 2:
-        return []
-    each = max(4, min(MOST_POINTS, POINTS // m))
+    each = max(4, min(MOST_POINTS, POINTS // max(m, 1)))
     rng = np.random.default_rng(0)
     samples = []
     for number in range(1, m + 1):
         rows = np.flatnonzero(codes == number)
         samples.append(Y[np.sort(rng.choice(rows, min(each, len(rows)), replace=False))])
-    D2 = np.zeros((m, m))
-    for one in range(m):
-        for other in range(one + 1, m):
-            apart = samples[one][:, None] - samples[other][None]
-            D2[one, other] = D2[other, one] = (apart**2).sum(axis=2).min(initial=np.inf)
+    D2, pairs = np.zeros((m, m)), list(itertools.combinations(range(m), 2))
+    for one, other in pairs:
+        apart = samples[one][:, None] - samples[other][None]
+        D2[one, other] = D2[other, one] = (apart**2).sum(axis=2).min(initial=np.inf)
     found = []
-    for one in range(m):
-        for other in range(one + 1, m):
-            around = D2[one] + D2[other]
-            around[[one, other]] = np.inf
-            if D2[one, other] <= around.min(initial=np.inf):
-                found.append((one + 1, other + 1))
+    for one, other in pairs:
+        around = np.delete(D2[one] + D2[other], [one, other])
+        if D2[one, other] <= around.min(initial=np.inf):
+            found.append((one + 1, other + 1))
     return found
 
 
@@ -177,9 +167,6 @@ def linked_pairs(ids: np.ndarray, codes: np.ndarray) -> list[tuple[int, int]]:
     edges = edges + edges.T
     sizes = np.bincount(codes, minlength=m + 1)
     links = edges / np.maximum(2 * ids.shape[1] * np.minimum(sizes[:, None], sizes), 1)
-    found = set()
-    for one in range(1, m + 1):
-        for other in np.argsort(-links[one], kind="stable")[:LINKS].tolist():
-            if links[one, other] >= LEAST_LINK:
-                found.add((min(one, other), max(one, other)))
-    return sorted(found)
+    most = np.argsort(-links, axis=1, kind="stable")[:, :LINKS].tolist()
+    linked = [(one, other) for one in range(1, m + 1) for other in most[one]]
+    return sorted({tuple(sorted(pair)) for pair in linked if links[pair] >= LEAST_LINK})

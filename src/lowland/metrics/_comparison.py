@@ -136,17 +136,9 @@ class Pairs(NamedTuple):
     data: DataPairs
     d: np.ndarray
 
-    @property
-    def rows(self) -> np.ndarray:
-        return self.data.rows
-
-    @property
-    def delta(self) -> np.ndarray:
-        return self.data.delta
-
     def per_row(self, values: np.ndarray) -> np.ndarray:
         """The mean of the pairs' values over the pairs of each row."""
-        m = len(self.rows)
+        m = len(self.data.rows)
         first, second = np.triu_indices(m, 1)
         return (np.bincount(first, values, m) + np.bincount(second, values, m)) / (m - 1)
 
@@ -322,12 +314,9 @@ class Comparison:
         """Sums over all pairs of a measured row and another; O(m n d) time, O(m) memory."""
         if scale == 1.0 and self._sums is not None:
             return self._sums
-        sums = np.zeros((len(self.rows), _native.DISTANCE_SUMS))
-        done, threads = 0, self.options.threads
-        with (
-            self.options.working() as monitor,
-            monitor.phase("distances", total=len(self.rows)) as phase,
-        ):
+        m, done, threads = len(self.rows), 0, self.options.threads
+        sums = np.zeros((m, _native.DISTANCE_SUMS))
+        with self.options.working() as monitor, monitor.phase("distances", total=m) as phase:
             for block in blocks_of(self.rows, self.n):
                 # If all rows are measured, each pair is computed once and added to both rows.
                 since = 0 if self.data.sampled else done
@@ -356,11 +345,9 @@ class Comparison:
         m = len(rows)
         if m in self._pairs:
             return self._pairs[m]
-        require_memory(
-            m * (m - 1) // 2 * PAIR_BYTES,
-            task=f"a measure of all pairs of {m} rows",
-            alternative=f"measure a sample, sample={PAIR_ROWS}",
-        )
+        task = f"a measure of all pairs of {m} rows"
+        alternative = f"measure a sample, sample={PAIR_ROWS}"
+        require_memory(m * (m - 1) // 2 * PAIR_BYTES, task=task, alternative=alternative)
         with self.options.working():
             if m not in self._data_pairs:
                 self._data_pairs[m] = DataPairs(rows, self.data.pairs_of(rows))

@@ -74,6 +74,16 @@ class Options:
         """Whether the number of rows is left to the measure."""
         return isinstance(self.sample, str)
 
+    @property
+    def distances(self) -> dict[str, Any]:
+        """The keywords of another measure of the same distances."""
+        known = {"metric": self.metric, "metric_params": self.metric_params}
+        return {**known, "n_jobs": self.n_jobs}
+
+    def part(self, X: Any, rows: np.ndarray) -> Any:
+        """Some rows of checked data; of a matrix of distances those among them."""
+        return X[np.ix_(rows, rows)] if self.metric == "precomputed" else X[rows]
+
     def draw(self, n: int, affordable: int) -> np.ndarray | None:
         """The rows to measure, ascending, of which "auto" takes ``affordable``; None for all n."""
         size = int(affordable if self.automatic else n if self.sample is None else self.sample)

@@ -121,8 +121,16 @@ def intrinsic_dimension(
     settings = Options(**options)
     if method == "pca":
         return _participation(settings.checked(X, "X"), settings)
-    distances = _distances(X, 2 if method == "twonn" else n_neighbors, settings)
-    return _twonn(distances, discard) if method == "twonn" else _mle(distances)
+    if method == "mle":
+        near = _distances(X, n_neighbors, settings)
+        count = len(near) * (n_neighbors - 1)
+        logs = np.log(near[:, -1:] / near[:, :-1]).sum()
+        return _of_rate("mle", count, logs, len(near))
+    near = _distances(X, 2, settings)
+    ratios = np.sort(np.log(near[:, 1] / near[:, 0]))
+    kept = max(1, len(ratios) - int(np.ceil(discard * len(ratios))))
+    total = ratios[:kept].sum() + (len(ratios) - kept) * ratios[kept - 1]
+    return _of_rate("twonn", kept, total, len(ratios))
 
 
 def _distances(X: Any, k: int, settings: Options) -> np.ndarray:
@@ -150,34 +158,19 @@ def _search(X: Any, k: int, settings: Options) -> np.ndarray:
         return view.nearest(k, monitor).distances.astype(np.float64)
 
 
-def _rate(count: float, total: float, weight: float) -> tuple[float, tuple[float, float]]:
-    """Rate of exponentials whose ``count`` observed ones sum (with the censored) to ``total``.
+def _of_rate(method: str, count: int, total: float, rows: int) -> Dimension:
+    """The rate of exponentials whose ``count`` observed ones sum (with the censored) to ``total``.
 
-    2 d total ~ chi^2 with 2 count degrees of freedom gives the interval; ``weight`` is the share
-    of the count that is independent.
+    2 d total ~ chi^2 with 2 count degrees of freedom gives the interval, for the share of the count
+    that is independent.
     """
     from scipy.stats import chi2
 
     if total <= 0:
         raise DataError("X: neighbors of every row are all equally far; no dimension fits that.")
-    value, freedom = count / total, 2 * count * weight
+    value, freedom = count / total, 2 * count * INDEPENDENT[method]
     low, high = chi2.ppf([0.025, 0.975], freedom) / freedom
-    return value, (value * low, value * high)
-
-
-def _twonn(near: np.ndarray, discard: float) -> Dimension:
-    ratios = np.sort(np.log(near[:, 1] / near[:, 0]))
-    kept = max(1, len(ratios) - int(np.ceil(discard * len(ratios))))
-    total = ratios[:kept].sum() + (len(ratios) - kept) * ratios[kept - 1]
-    value, interval = _rate(kept, total, INDEPENDENT["twonn"])
-    return Dimension(value, interval, "twonn", len(ratios))
-
-
-def _mle(near: np.ndarray) -> Dimension:
-    k = near.shape[1]
-    logs = np.log(near[:, -1:] / near[:, :-1]).sum()
-    value, interval = _rate(len(near) * (k - 1), logs, INDEPENDENT["mle"])
-    return Dimension(value, interval, "mle", len(near))
+    return Dimension(value, (value * low, value * high), method, rows)
 
 
 def _participation(X: Any, settings: Options) -> Dimension:
@@ -293,10 +286,10 @@ def distance_concentration(
         options["sample"] = MEASURED_ROWS
     settings = Options(**options)
     view = settings.view(X)
-    n = view.n
+    n, m = view.n, len(view.rows)
     (k,) = check_neighbors([n_neighbors], n - 1, n)
     parts = []
-    with settings.working() as monitor, monitor.phase("distances", total=len(view.rows)) as phase:
+    with settings.working() as monitor, monitor.phase("distances", total=m) as phase:
         for block in blocks_of(view.rows, n):
             parts.append(_flatness(view.source.of(block), block, k))
             phase.advance(len(block))

@@ -210,19 +210,15 @@ def gap_test(
     how = Options(**options)
     cloud = X if isinstance(X, Cloud) else Cloud(X, how)
     codes = checked_islands(islands, cloud.n)
+    members = [np.flatnonzero(codes == number) for number in range(codes.max(initial=0) + 1)]
     if graph is not None:
         check_graph_rows(graph, cloud.n)
-    if pairs is None:
-        found = _pairs(codes, Y, graph)
-    else:
-        found = checked_pairs(pairs, int(codes.max(initial=0)))
-    sizes = np.bincount(codes)
-    found = sorted(found, key=lambda pair: -min(sizes[pair[0]], sizes[pair[1]]))[:MOST_PAIRS]
-    members = [np.flatnonzero(codes == number) for number in range(len(sizes))]
+    found = _pairs(codes, Y, graph) if pairs is None else checked_pairs(pairs, len(members) - 1)
+    found.sort(key=lambda pair: -min(len(members[number]) for number in pair))
     seed = int(how.rng.integers(2**31))
     gaps = []
     with limit_blas(1):
-        for one, other in sorted(found):
+        for one, other in sorted(found[:MOST_PAIRS]):
             # The numbers of islands are not part of the seed: if a map is turned, islands of equal
             # size may change numbers, but not what is said of them.
             rng = np.random.default_rng(seed)
@@ -281,12 +277,10 @@ def sampled(
     if len(A) + len(B) <= ROWS:
         return A, B
     if len(B) < len(A):
-        small, large = sampled(B, A, rng)
-        return large, small
+        return sampled(B, A, rng)[::-1]
     few = max(round(ROWS * len(A) / (len(A) + len(B))), min(FEWEST, len(A)))
-    parts = ((A, few), (B, ROWS - few))
-    small, large = (np.sort(rng.choice(side, size, replace=False)) for side, size in parts)
-    return small, large
+    small = np.sort(rng.choice(A, few, replace=False))
+    return small, np.sort(rng.choice(B, ROWS - few, replace=False))
 
 
 def cut_between(
@@ -376,10 +370,10 @@ def _pairs(codes: np.ndarray, Y: Any, graph: Any) -> list[tuple[int, int]]:
     Y = np.asarray(check_matrix(Y, owner="gap_test", argument="Y"), dtype=np.float64)
     if len(Y) != len(codes):
         raise DataError(f"Y has {len(Y)} rows, but X has {len(codes)}; give a map of the same.")
-    found = set(neighboring_pairs(Y, codes))
+    found = neighboring_pairs(Y, codes)
     if graph is not None:
-        found |= set(linked_pairs(graph.indices[:, :NEIGHBORS], codes))
-    return sorted(found)
+        found += linked_pairs(graph.indices[:, :NEIGHBORS], codes)
+    return sorted(set(found))
 
 
 # Whether one island of a map holds two groups that the data separate.
@@ -420,9 +414,9 @@ def inner_gaps(
             rng = np.random.default_rng(seed)  # not of the number, see gap_test
             rows = np.flatnonzero(codes == number)
             rows = np.sort(rng.choice(rows, min(SPLIT_ROWS, len(rows)), replace=False))
-            points = rows
-            if len(rows) >= FEWEST_SPLIT:
-                points = distinct(cloud.of(rows), how.threads)
+            if len(rows) < FEWEST_SPLIT:
+                continue
+            points = distinct(cloud.of(rows), how.threads)
             if len(points) >= FEWEST_SPLIT:
                 found[number] = split_gap(number, points, n_neighbors, rng, how.threads)
     return found
@@ -457,39 +451,21 @@ def best_split(X: np.ndarray, k: int, threads: int, rng: np.random.Generator) ->
     W = scipy.sparse.csr_matrix((ones, ids.ravel(), np.arange(0, n * k + 1, k)), (n, n))
     W = (W + W.T).tocsr()
     n_parts, part = connected_components(W)
-    if n_parts > 1:
-        along = _by_parts(part, n_parts, n)
+    if n_parts > 1:  # in the order of their sizes, so that a sweep does not cut any of them first
+        along = np.argsort(np.argsort(-np.bincount(part), kind="stable"))[part].astype(float)
     else:
         L, degrees = laplacian(W, "symmetric")
-        with Monitor("metrics", verbose=False) as monitor:
-            pairs = smallest_eigenpairs(
-                L,
-                1,
-                tol=1e-3,
-                rng=rng,
-                monitor=monitor,
-                threads=threads,
-                trivial=np.sqrt(degrees),
-                norm=2.0,
-            )
+        known: dict[str, Any] = {"trivial": np.sqrt(degrees), "norm": 2.0, "threads": threads}
+        pairs = smallest_eigenpairs(L, 1, tol=1e-3, rng=rng, monitor=Monitor(), **known)
         along = pairs.vectors[:, 0] / np.sqrt(degrees)
     return _sweep(W, along)
-
-
-def _by_parts(part: np.ndarray, n_parts: int, n: int) -> np.ndarray:
-    """Components in the order of their sizes, so that a sweep does not cut any of them first."""
-    sizes = np.bincount(part, minlength=n_parts)
-    place = np.empty(n_parts)
-    place[np.argsort(-sizes, kind="stable")] = np.arange(n_parts)
-    return place[part]
 
 
 def _sweep(W: Any, along: np.ndarray) -> np.ndarray:
     """The threshold with the least conductance, cut / volume of the smaller side."""
     n = len(along)
     order = np.argsort(along, kind="stable")
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(n)
+    place = np.argsort(order)
     edges = W.tocoo()
     # An edge from place a to place b > a is cut by every threshold between the two.
     low = np.minimum(place[edges.row], place[edges.col])

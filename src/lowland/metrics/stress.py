@@ -193,14 +193,14 @@ def kruskal_stress1(
     if not pairs.d.any():
         raise DataError("Y: all points of the map are equal; stress-1 divides by their distances.")
     with compared.options.working():
-        d, fit = pairs.d, pairs.delta
+        d, fit = pairs.d, pairs.data.delta
         if disparities != "metric":  # only the order of the data's distances matters
-            fit = monotone_fit(pairs.delta, d, disparities, compared.options.threads)
+            fit = monotone_fit(fit, d, disparities, compared.options.threads)
         gap = d - fit
         stress2 = float((gap @ gap) / (d @ d))
     stress = stress2**0.5
-    if stress == 0.0 or len(pairs.rows) == compared.n:
-        return Measured(stress, 0.0, len(pairs.rows))
+    if stress == 0.0 or len(pairs.data.rows) == compared.n:
+        return Measured(stress, 0.0, len(pairs.data.rows))
     # Fits are best, so that to first order only the two sums vary, not the function itself.
     d2 = d**2
     influence = pairs.per_row(gap**2 - stress2 * d2) / d2.mean() / (2 * stress)
@@ -244,12 +244,12 @@ def shepard_diagram(
     check_argument("n_pairs", n_pairs, Integer(1) | Null())
     compared = Comparison.of(X, Y, **options)
     pairs = compared.pairs()
-    fit = monotone_fit(pairs.delta, pairs.d, "primary", compared.options.threads)
-    order = stable_order(pairs.delta, compared.options.threads)
+    fit = monotone_fit(pairs.data.delta, pairs.d, "primary", compared.options.threads)
+    order = stable_order(pairs.data.delta, compared.options.threads)
     if n_pairs is not None and n_pairs < len(order):
         chosen = np.random.default_rng(0).choice(len(order), n_pairs, replace=False)
         order = order[np.sort(chosen)]
-    return ShepardDiagram(pairs.delta[order], pairs.d[order], fit[order])
+    return ShepardDiagram(pairs.data.delta[order], pairs.d[order], fit[order])
 
 
 def shepard_correlation(
@@ -343,9 +343,9 @@ def spearman(compared: Comparison, pairs: Pairs) -> Measured:
         F, G = data.shares(), of_map.shares()
         scale = float(np.sqrt(F @ F) * np.sqrt(G @ G)) / len(F)
         if scale == 0.0:
-            return Measured(0.0, 0.0, len(pairs.rows))
+            return Measured(0.0, 0.0, len(pairs.data.rows))
         rho = float(F @ G) / len(F) / scale
-        if len(pairs.rows) == n:
+        if len(pairs.data.rows) == n:
             return Measured(rho, 0.0, n)
         influence = F * G + data.means_beyond(G) + of_map.means_beyond(F)
     return from_pairs(rho, pairs.per_row((influence - influence.mean()) / scale), n)

@@ -99,17 +99,11 @@ def knn_graph(
     checked = check_matrix(X, owner="knn_graph", accept_sparse=True, threads=threads)
     if needs_ranges(checked, metric):
         checked = in_ranges(checked, column_ranges(checked))
+    known: dict[str, Any] = {"metric": metric, "metric_params": metric_params}
+    known |= {"method": method, "threads": threads}
     with limit_blas(1), Monitor("knn_graph", verbose=bool(verbose)) as monitor:
-        return neighbor_graph(
-            checked,
-            n_neighbors,
-            metric=metric,
-            metric_params=metric_params,
-            method=method,
-            threads=threads,
-            rng=generator(random_state),
-            monitor=monitor,
-        )
+        rng = generator(random_state)
+        return neighbor_graph(checked, n_neighbors, rng=rng, monitor=monitor, **known)
 
 
 def knn_query(
@@ -148,17 +142,10 @@ def knn_query(
         check_columns(asked, rows.shape[1], owner="knn_query")
         ranges = column_ranges(rows)
         rows, asked = in_ranges(rows, ranges), in_ranges(asked, ranges)
+    known: dict[str, Any] = {"metric": metric, "metric_params": metric_params}
+    known |= {"method": query_method(rows, asked, metric, method), "threads": threads}
     with limit_blas(1), Monitor("knn_query", verbose=bool(verbose)) as monitor:
-        return neighbor_query(
-            rows,
-            asked,
-            n_neighbors,
-            metric=metric,
-            metric_params=metric_params,
-            method=query_method(rows, asked, metric, method),
-            threads=threads,
-            monitor=monitor,
-        )
+        return neighbor_query(rows, asked, n_neighbors, monitor=monitor, **known)
 
 
 class KNNTransformer(Estimator):
@@ -245,16 +232,9 @@ class KNNTransformer(Estimator):
         if self._has_distances:
             found = given_neighbors(X, self._stored, monitor=run.monitor)
         else:
-            found = query_fitted(
-                self.fitted_rows_,
-                X,
-                self._stored,
-                metric=self.metric,
-                metric_params=self.metric_params,
-                run=run,
-                approximate=joins_by_cells(self.fitted_rows_, self.metric),
-                method=self.algorithm,
-            )
+            rows: Any = self.fitted_rows_
+            cells = joins_by_cells(rows, self.metric)
+            found = query_fitted(rows, X, self._stored, run=run, approximate=cells, **self._search)
         return self._csr(found.indices, found.distances)
 
     def _joined(self, X: Any, run: FitContext) -> Any:
@@ -263,21 +243,12 @@ class KNNTransformer(Estimator):
         itself, zero = np.arange(n, dtype=np.int32)[:, None], np.zeros((n, 1), dtype)
         if self._stored == 1:  # one entry in each row, which is the row itself
             return self._csr(itself, zero)
-        found = neighbor_graph(
-            X,
-            self._stored - 1,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            method=self.algorithm,
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        )
+        known = {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
+        found = neighbor_graph(X, self._stored - 1, **self._search, **known)
         self.recall_ = found.recall_
-        return self._csr(
-            np.hstack([itself.astype(found.indices.dtype, copy=False), found.indices]),
-            np.hstack([zero, found.distances]),
-        )
+        itself = itself.astype(found.indices.dtype, copy=False)
+        indices, distances = np.hstack([itself, found.indices]), np.hstack([zero, found.distances])
+        return self._csr(indices, distances)
 
     def _csr(self, indices: np.ndarray, distances: np.ndarray) -> Any:
         import scipy.sparse
@@ -287,6 +258,12 @@ class KNNTransformer(Estimator):
         starts = np.arange(0, rows * stored + 1, stored)
         shape = (rows, self.n_samples_fit_)
         return scipy.sparse.csr_matrix((values.ravel(), indices.ravel(), starts), shape=shape)
+
+    @property
+    def _search(self) -> dict[str, Any]:
+        """How neighbors are searched."""
+        metric = {"metric": self.metric, "metric_params": self.metric_params}
+        return {**metric, "method": self.algorithm}
 
     @property
     def _stored(self) -> int:

@@ -162,9 +162,8 @@ class RefitRows:
 
     def of(self, rows: np.ndarray) -> Any:
         """What a map of the rows is made of."""
-        if self.distances:
-            return self.X[np.ix_(rows, rows)]
-        return component_scores(self.X[rows], self.options.threads) if self._wide else self.X[rows]
+        part = self.options.part(self.X, rows)
+        return component_scores(part, self.options.threads) if self._wide else part
 
     def null_of(self, rows: np.ndarray, rng: np.random.Generator) -> Any:
         """As many rows with the same principal variances and tails, without structure."""

@@ -101,10 +101,8 @@ def _about_merged(islands: list[Island]) -> Iterator[Sentence]:
     tested = [island for island in islands if island.inner is not None]
     merged = [island.number for island in tested if island.inner.verdict == "real"]  # type: ignore[union-attr]
     if merged:
-        which = _numbers(merged)
-        verb = "holds" if len(merged) == 1 else "hold"
-        each = "" if len(merged) == 1 else " each"
-        text = f"{which} {verb} two groups{each} that the data separate and the map does not."
+        hold = "holds two groups" if len(merged) == 1 else "hold two groups each"
+        text = f"{_numbers(merged)} {hold} that the data separate and the map does not."
         yield Sentence("merged", "caution", text)
     elif tested:
         yield Sentence("merged", "fine", "No island holds two groups that the data separate.")
@@ -162,22 +160,17 @@ def _about_chance(chance: Chance, gaps: list[Gap]) -> Sentence:
 def _about_contrast(contrast: Contrast, gaps: list[Gap]) -> Iterator[Sentence]:
     if not np.isfinite(contrast.silhouette):
         return
-    parts, level = [], "fine"
     low = contrast.silhouette < LOW_SILHOUETTE
-    if low and any(gap.verdict == "real" for gap in gaps):
-        level = "caution"
-    kind = "hardly separated" if low else "well separated"
-    if LOW_SILHOUETTE <= contrast.silhouette < CLEAR_SILHOUETTE:
-        kind = "moderately separated"
-    parts.append(f"In the data, the islands are {kind} (silhouette {contrast.silhouette:.2f})")
+    clear = contrast.silhouette >= CLEAR_SILHOUETTE
+    kind = "hardly" if low else "well" if clear else "moderately"
+    text = f"In the data, the islands are {kind} separated (silhouette {contrast.silhouette:.2f})"
+    doubtful = low and any(gap.verdict == "real" for gap in gaps)
     if np.isfinite(contrast.centers):
-        believed = contrast.centers >= LOW_CORRELATION
-        level = level if believed else "caution"
-        word = "follow" if believed else "do not follow"
-        parts.append(
-            f"distances between islands {word} those in the data (Spearman {contrast.centers:.2f})"
-        )
-    yield Sentence("contrast", level, "; ".join(parts) + ".")
+        follow = "follow" if contrast.centers >= LOW_CORRELATION else "do not follow"
+        doubtful = doubtful or contrast.centers < LOW_CORRELATION
+        text += f"; distances between islands {follow} those in the data (Spearman "
+        text += f"{contrast.centers:.2f})"
+    yield Sentence("contrast", "caution" if doubtful else "fine", f"{text}.")
 
 
 def _is(found: list[Any]) -> str:

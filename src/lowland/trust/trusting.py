@@ -65,15 +65,8 @@ def judged_points(
         # a copy: a view would keep the longer lists
         return JudgedPoints(None, near, homes(near), near.in_data.indices[:, : near.k].copy())
     rows = np.sort(np.random.default_rng([seed, 3]).choice(n, most, replace=False))
-    X = compared.data.X
-    some = Comparison(
-        X[np.ix_(rows, rows)] if options.metric == "precomputed" else X[rows],
-        compared.map.table[rows],
-        metric=options.metric,
-        metric_params=options.metric_params,
-        sample=None,
-        n_jobs=options.n_jobs,
-    )
+    part = options.part(compared.data.X, rows)
+    some = Comparison(part, compared.map.table[rows], sample=None, **options.distances)
     near = Neighborhoods.of(some, None, NEIGHBORS, None, {})
     neighbors = np.full((n, near.k), -1, np.int64)
     neighbors[rows] = rows[near.in_data.indices[:, : near.k]]
@@ -111,15 +104,14 @@ def contrast_of(
         codes, how = island_of[rows], cloud.options
         # All distances as they are. The coordinates of a cloud have few dimensions, and a constant
         # that is added to all squared distances takes as many as there are rows.
-        part = cloud.X[np.ix_(rows, rows)] if how.metric == "precomputed" else cloud.X[rows]
-        known = {"metric": how.metric, "metric_params": how.metric_params, "n_jobs": how.threads}
-        separate = float(silhouette(part, codes, sample=None, **known))
+        part = how.part(cloud.X, rows)
+        separate = float(silhouette(part, codes, sample=None, **how.distances))
         if number >= FEWEST_ISLANDS:
             X = cloud.of(rows)
             members = [codes == island for island in range(1, number + 1)]
             in_data = np.array([X[member].mean(axis=0) for member in members])
             in_map = np.array([Y[rows[member]].mean(axis=0) for member in members])
-            centers = _rank_correlation(_distances(in_data), _distances(in_map))
+            centers = _correlation(_ranks(_distances(in_data)), _ranks(_distances(in_map)))
     return Contrast(separate, centers, _radii(near))
 
 
@@ -140,9 +132,7 @@ def _radii(near: Neighborhoods) -> float:
     radii = [side.distances[:, near.k - 1].astype(float) for side in (near.in_data, near.in_map)]
     known = (radii[0] > 0) & (radii[1] > 0)
     logs = [np.log(radius[known]) for radius in radii]
-    if known.sum() < 3 or not all(np.ptp(log) > 0 for log in logs):
-        return float("nan")
-    return float(np.corrcoef(*logs)[0, 1])
+    return float("nan") if known.sum() < 3 else _correlation(*logs)
 
 
 def _distances(points: np.ndarray) -> np.ndarray:
@@ -151,15 +141,15 @@ def _distances(points: np.ndarray) -> np.ndarray:
     return np.linalg.norm(points[one] - points[other], axis=1)
 
 
-def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Spearman's correlation; ties get their mean rank."""
-    ranks = []
-    for values in (a, b):
-        _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
-        ranks.append((np.cumsum(sizes) - (sizes - 1) / 2)[place])
-    if not all(np.ptp(rank) > 0 for rank in ranks):
-        return float("nan")
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1; ties get their mean rank."""
+    _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes - 1) / 2)[place]
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Pearson's correlation; NaN if there is none."""
+    return float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else float("nan")
 
 
 # The map beside one of data without structure.
@@ -177,14 +167,12 @@ def chance_of_map(
     monitor: Monitor,
 ) -> Chance:
     """A refit of some rows beside a map of as many rows without structure, made the same way."""
-    rows = first.rows
-    data = source.of(rows)
+    rows, part = first.rows, RefitPart(first.rows, is_null=True)
     with monitor.phase("chance", total=1) as phase:
         null = source.null_of(rows, np.random.default_rng([seed, 2]))
-        part = RefitPart(rows, is_null=True)
         null_map = refit(make_map, null, seed + 4, first_map.shape[1], part)
         phase.advance(1)
-    kept, null_kept = (_kept(source, X, Y) for X, Y in ((data, first_map), (null, null_map)))
+    kept, null_kept = _kept(source, source.of(rows), first_map), _kept(source, null, null_map)
     limit = float(np.quantile(null_kept, QUANTILE))
     return Chance(
         float(kept.mean()),
@@ -199,8 +187,7 @@ def chance_of_map(
 
 def _kept(source: RefitRows, X: object, Y: np.ndarray) -> np.ndarray:
     """The share of each row's data neighbors that are its neighbors in the map."""
-    metric, threads = source.options.metric, source.options.threads
-    compared = Comparison(X, Y, metric=metric, sample=None, n_jobs=threads)
+    compared = Comparison(X, Y, sample=None, **source.options.distances)
     k = min(NEIGHBORS, max(1, (compared.n - 1) // 4))
     return compared.overlaps(k)[:, -1] / k
 
@@ -354,8 +341,7 @@ def trust(
     check_argument("most_points", most_points, Integer(FEWEST_ROWS) | Null())
     if isinstance(X, NeighborGraph):
         raise DataError("X is a neighbor graph; trust needs the data, and takes a graph beside it.")
-    known: dict[str, Any] = {"metric": metric, "metric_params": metric_params, "n_jobs": n_jobs}
-    compared = Comparison(X, Y, sample=None, **known)
+    compared = Comparison(X, Y, sample=None, **options.distances)
     if compared.n < FEWEST_ROWS:
         raise DataError(
             f"X has {compared.n} rows; a map of fewer than {FEWEST_ROWS} cannot be judged."
@@ -365,7 +351,7 @@ def trust(
         if graph.indices.min(initial=0) >= 0:
             compared.data.take_neighbors(graph)
     Y = np.asarray(compared.map.table, dtype=np.float64)
-    known |= {"random_state": random_state}
+    known = {**options.distances, "random_state": random_state}
     island_of = islands_of(Y)
     judged = judged_points(compared, options, most_points, random_state)
     cloud = Cloud(compared.data.X, options)
