@@ -387,12 +387,7 @@ def hubness(X: Any, n_neighbors: int = 10, **options: Unpack[Keywords]) -> Hubne
 
 
 def chance_shares(
-    X: Any,
-    rule: str = "parallel",
-    *,
-    scale: bool = False,
-    n_draws: int = 20,
-    random_state: Any = 0,
+    X: Any, rule: str = "parallel", *, scale: bool = False, n_draws: int = 20, random_state: Any = 0
 ) -> np.ndarray:
     """The share of the variance that each principal component would have by chance.
 

@@ -18,11 +18,7 @@ from lowland._base.rows.table import Rows
 from lowland._base.targets import Labels, check_labels, check_numbers, join_classes
 from lowland._base.validation import check_size, is_sparse
 from lowland._engines.linalg import products
-from lowland._engines.linalg.class_moments import (
-    ClassColumns,
-    LabeledColumns,
-    merge_labeled,
-)
+from lowland._engines.linalg.class_moments import ClassColumns, LabeledColumns, merge_labeled
 from lowland._engines.linalg.moments import ColumnSums, column_sums, merge_columns
 from lowland._engines.linalg.products import row_blocks
 from lowland.selection._base import holds_numbers, require_two

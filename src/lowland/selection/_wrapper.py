@@ -83,8 +83,7 @@ class Wrapper(Selector):
         default=5,
     )
     scoring: Any = param(
-        Null() | Text("the name of a scorer of scikit-learn") | Function(),
-        default=None,
+        Null() | Text("the name of a scorer of scikit-learn") | Function(), default=None
     )
 
     path_sizes_: np.ndarray = fitted("n_steps", type=int, meaning=count(0, "n_features"))
