@@ -398,6 +398,11 @@ def summable(X: Any, Y: Any, options: MapKeywords) -> Comparison:
 
 def spread(compared: Comparison, values: np.ndarray) -> np.ndarray:
     """Values of the measured rows in an array for all; NaN elsewhere."""
-    everyone = np.full(compared.n, np.nan)
-    everyone[compared.rows] = values
+    return of_all(values, compared.rows, compared.n)
+
+
+def of_all(values: np.ndarray, rows: np.ndarray, n: int, elsewhere: Any = np.nan) -> np.ndarray:
+    """Values of some of n rows in an array for all."""
+    everyone = np.full((n, *values.shape[1:]), elsewhere, values.dtype)
+    everyone[rows] = values
     return everyone

@@ -12,12 +12,13 @@ from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.validation import check_matrix, with_room
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.search import neighbor_graph
-from lowland.metrics._comparison import positions, spread
+from lowland.metrics._comparison import of_all, positions
 from lowland.metrics._options import MapKeywords
 from lowland.metrics.missing import NEIGHBORS, Neighborhoods, map_distances, missing_p_values, slack
 
 KINDS = ("fine", "misplaced", "torn", "pressed")
 NOT_MEASURED = -1
+POINTWISE = ("missing", "strangers", "home", "spread")  # numbers of each point
 MISPLACED, TORN, PRESSED = 0.8, 0.5, 0.5  # of missing, missing, strangers
 WIDE = 2.0  # spreads beyond so many medians are not one place
 OUTSIDE = 2.0  # a misplaced point is so many spreads away from its home, or farther
@@ -35,6 +36,11 @@ class PointHome(NamedTuple):
     chance: float  # mean of missing, and of strangers, in a random map
     n_neighbors: int  # k
     reach: int  # K
+
+    def of_all(self, rows: np.ndarray, n: int) -> PointHome:
+        """The same for n rows, of which these are some."""
+        numbers: dict[str, Any] = {name: of_all(getattr(self, name), rows, n) for name in POINTWISE}
+        return self._replace(**numbers, kind=of_all(self.kind, rows, n, NOT_MEASURED))
 
     def counts(self) -> dict[str, int]:
         """The number of points of each kind."""
@@ -98,18 +104,8 @@ def homes(near: Neighborhoods) -> PointHome:
     kind[strange >= PRESSED] = KINDS.index("pressed")
     kind[missing >= TORN] = KINDS.index("torn")
     kind[misplaced] = KINDS.index("misplaced")
-    everyone = np.full(compared.n, NOT_MEASURED, np.int8)
-    everyone[compared.rows] = kind
-    return PointHome(
-        spread(compared, missing),
-        spread(compared, strange),
-        np.stack([spread(compared, along) for along in home.T], axis=1),
-        spread(compared, width),
-        everyone,
-        near.chance,
-        near.k,
-        near.reach,
-    )
+    measured = PointHome(missing, strange, home, width, kind, near.chance, near.k, near.reach)
+    return measured.of_all(compared.rows, compared.n)
 
 
 def medoids(Y: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

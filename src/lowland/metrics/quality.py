@@ -11,18 +11,11 @@ from lowland._base.constraints import Integer, check_argument
 from lowland._base.context import generator
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.threads import limit_blas
+from lowland.metrics import coranking
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, Quality, QualityRow
 from lowland.metrics._options import MapKeywords, check_neighbors
 from lowland.metrics._views import GraphView
-from lowland.metrics.coranking import (
-    continuity,
-    neighbor_recall,
-    point_continuity,
-    point_trust,
-    rnx_aucs,
-    trustworthiness,
-)
 from lowland.metrics.labels import knn_accuracy
 from lowland.metrics.stress import scale_normalized_stress, spearman
 from lowland.neighbors import NeighborGraph
@@ -131,16 +124,16 @@ def neighborhood_entries(k: int) -> list[MeasureEntry]:
     near = f"are a point's {k} neighbors in the %s also near it in the %s? 1 is best"
     kept = f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map"
     entries = (
-        (trustworthiness, near % ("map", "data")),
-        (continuity, near % ("data", "map")),
-        (neighbor_recall, kept),
+        (coranking.trustworthiness, near % ("map", "data")),
+        (coranking.continuity, near % ("data", "map")),
+        (coranking.neighbor_recall, kept),
     )
     return [MeasureEntry(f.__name__, _each(f, k), "higher", meaning) for f, meaning in entries]
 
 
 RNX = MeasureEntry(
     "rnx_auc",
-    lambda maps: rnx_aucs(maps.others),
+    lambda maps: coranking.rnx_aucs(maps.others),
     "higher",
     "neighbors kept at all sizes, small ones weighted most: 1 is best, 0 is chance",
 )
@@ -238,7 +231,7 @@ def measure_map(
     table = quality(both, labels=labels, n_neighbors=NEIGHBORHOOD, pca=pca_map)
     k = table.n_neighbors
     per_point = {
-        "trustworthiness": point_trust(both, None, k),
-        "continuity": point_continuity(both, None, k),
+        "trustworthiness": coranking.point_trust(both, None, k),
+        "continuity": coranking.point_continuity(both, None, k),
     }
     return Measures(table, per_point)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._base.constraints import Integer, Null, check_argument
+from lowland._base.constraints import Integer, Null, Real, Several, check_argument
 from lowland._base.errors import DataError, ParameterError, check_name
 from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.validation import check_matrix, is_sparse
@@ -481,26 +481,19 @@ def barnes_hut_cost(
     n, d = Y.shape
     if d > 3:
         raise DataError(f"Y: trees are for maps of up to 3 dimensions, not of {d}.")
-    try:
-        tried = np.asarray(angles, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        tried = np.empty(0)
-    if tried.ndim != 1 or not tried.size or not ((tried >= 0) & (tried <= 1)).all():
-        raise ParameterError(
-            f"barnes_hut_cost: angles={angles!r} is not allowed; expected numbers from 0 to 1."
-        )
+    check_argument("angles", angles, Several(Real(0, 1, closed="both")))
     check_argument("n_repeats", n_repeats, Integer(1))
     threads = resolve_n_jobs(n_jobs)
     with limit_blas(1):
         exact, exact_seconds = _timed(pairwise_repulsion(1.0, threads), Y, n_repeats)
         found = []
-        for angle in tried.tolist():
-            tree = choose_repulsion("barnes_hut", n, d, 1.0, angle, threads, owner=owner)
+        for angle in angles:
+            tree = choose_repulsion("barnes_hut", n, d, 1.0, float(angle), threads, owner=owner)
             found.append(_timed(tree, Y, n_repeats))
     scale = float(np.sqrt((exact**2).sum())) or 1.0
     errors = [float(np.sqrt(((forces - exact) ** 2).sum())) / scale for forces, _ in found]
-    seconds = [seconds for _, seconds in found]
-    return BarnesHutCost(tried, np.array(seconds), np.array(errors), exact_seconds)
+    seconds, tried = np.array([seconds for _, seconds in found]), np.array(angles, np.float64)
+    return BarnesHutCost(tried, seconds, np.array(errors), exact_seconds)
 
 
 def _timed(repel: Repulsion, Y: np.ndarray, repeats: int) -> tuple[np.ndarray, float]:

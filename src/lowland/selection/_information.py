@@ -58,27 +58,21 @@ def with_classes(X: np.ndarray, codes: np.ndarray, k: int, run: FitContext) -> n
 
 def with_numbers(X: np.ndarray, y: np.ndarray, k: int, run: FitContext) -> np.ndarray:
     """Mutual information of each column of numbers with a column of numbers; O(p n^1.5 k^0.5)."""
-    n, k = len(y), min(k, len(y) - 1)
+    n, k, threads = len(y), min(k, len(y) - 1), run.threads
     psi = digammas(n)
     ((_, [target]),) = _noisy_blocks(y[:, None], run.rng)
-    [y_order] = sorted_order(target[None, :], run.threads)
+    [y_order] = sorted_order(target[None, :], threads)
     y_rank = np.empty(n, np.int32)
     y_rank[y_order] = np.arange(n, dtype=np.int32)
     information = np.empty(X.shape[1])
     with run.monitor.phase("mutual information", total=-(-X.shape[1] // BLOCK)) as phase:
         for part, values in _noisy_blocks(X, run.rng):
-            order = sorted_order(values, run.threads)
+            order = sorted_order(values, threads)
             sums = np.empty(len(values))
+            ordered = np.take_along_axis(values, order, axis=1)
+            by_y = np.ascontiguousarray(values[:, y_order])
             _native.pair_digammas(
-                np.take_along_axis(values, order, axis=1),
-                target[order],
-                y_rank[order],
-                target[y_order],
-                np.ascontiguousarray(values[:, y_order]),
-                k,
-                psi,
-                sums,
-                run.threads,
+                ordered, target[order], y_rank[order], target[y_order], by_y, k, psi, sums, threads
             )
             information[part] = psi[n] + psi[k] - sums / n
             phase.advance()

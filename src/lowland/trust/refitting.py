@@ -21,7 +21,7 @@ from lowland._engines.linalg.procrustes import turned_like
 from lowland.metrics import island_stability, islands, map_agreement
 from lowland.metrics._cloud import Cloud
 from lowland.metrics._options import Options
-from lowland.trust.result import OtherMap, Stability
+from lowland.trust.result import OtherMap, Stability, Trust
 
 # Data without structure that have the principal variances and the tails of a table.
 #
@@ -133,15 +133,15 @@ def refit_rows(n: int) -> int:
     return int(min(MOST_ROWS, max(LARGE_SHARE * n, min(SMALL_SHARE * n, SMALL))))
 
 
-class RefitRows:
-    """What maps are made of: rows of the data, and rows without structure that resemble them.
+class Refits:
+    """Maps made again: of rows of the data, and of rows without structure that resemble them.
 
     Columns are given as they are; of more than 50 columns, or sparse ones, the principal component
     scores. Of a matrix of distances, the rows and columns asked for.
     """
 
-    def __init__(self, X: Any, options: Options) -> None:
-        self.X, self.options = X, options
+    def __init__(self, X: Any, options: Options, make_map: Any, seed: int) -> None:
+        self.X, self.options, self.make_map, self.seed = X, options, make_map, seed
         self.distances = options.metric == "precomputed"
         self.euclidean = options.metric == "euclidean"
         self._wide = self.euclidean and (is_sparse(X) or X.shape[1] > MOST_COMPONENTS)
@@ -175,19 +175,19 @@ class RefitRows:
         np.fill_diagonal(D2, 0.0)
         return np.sqrt((D2 + D2.T) / 2)
 
-
-def refit(make_map: MakeMap, X: Any, seed: int, columns: int, part: RefitPart) -> np.ndarray:
-    """The map that ``make_map`` makes, checked."""
-    Y = np.asarray(make_map(X, seed, part) if _takes_part(make_map) else make_map(X, seed))
-    if Y.ndim != 2 or Y.shape[0] != X.shape[0] or Y.shape[1] < 1 or Y.dtype.kind not in "fiu":
-        raise ParameterError(
-            f"make_map returned an array of shape {Y.shape} and type {Y.dtype} for {X.shape[0]} "
-            f"rows; expected numbers of shape ({X.shape[0]}, {columns})."
-        )
-    if not np.isfinite(Y).all():
-        row = int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
-        raise ParameterError(f"make_map returned NaN or infinity, first in row {row}.")
-    return Y.astype(np.float64)
+    def map_of(self, X: Any, part: RefitPart, number: int, columns: int) -> np.ndarray:
+        """The map that ``make_map`` makes of some rows, checked; each number has its own seed."""
+        told = (part,) if _takes_part(self.make_map) else ()
+        Y = np.asarray(self.make_map(X, self.seed + number, *told))
+        if Y.ndim != 2 or Y.shape[0] != X.shape[0] or Y.shape[1] < 1 or Y.dtype.kind not in "fiu":
+            raise ParameterError(
+                f"make_map returned an array of shape {Y.shape} and type {Y.dtype} for "
+                f"{X.shape[0]} rows; expected numbers of shape ({X.shape[0]}, {columns})."
+            )
+        if not np.isfinite(Y).all():
+            row = int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
+            raise ParameterError(f"make_map returned NaN or infinity, first in row {row}.")
+        return Y.astype(np.float64)
 
 
 def turned(
@@ -237,20 +237,15 @@ class Agreement(NamedTuple):
 
 
 def stability_of_refits(
-    source: RefitRows,
-    Y: np.ndarray,
-    island_of: np.ndarray,
-    make_map: MakeMap,
-    seed: int,
-    monitor: Monitor,
+    source: Refits, found: Trust, monitor: Monitor
 ) -> tuple[Stability, np.ndarray]:
     """Three refits on parts of the rows that share half of them; and the first refit as it is.
 
     Refits are compared with one another, because a map of fewer rows has other neighbors than the
     map of all. Islands of the map are looked for in each refit.
     """
-    n, m = len(Y), source.size()
-    rng = np.random.default_rng([seed, 1])
+    n, columns = found.coordinates.shape
+    m, rng = source.size(), np.random.default_rng([source.seed, 1])
     order = rng.permutation(n)
     core, rest = np.sort(order[: m // 2]), order[m // 2 :]
     maps: list[tuple[np.ndarray, np.ndarray]] = []
@@ -259,31 +254,25 @@ def stability_of_refits(
             own = rng.choice(rest, m - len(core), replace=False)
             rows = np.sort(np.concatenate([core, own]))
             part = RefitPart(rows, is_null=False)
-            Z = refit(make_map, source.of(rows), seed + 1 + number, Y.shape[1], part)
-            maps.append((rows, Z))
+            maps.append((rows, source.map_of(source.of(rows), part, 1 + number, columns)))
             phase.advance(1)
     cores = [Z[np.searchsorted(rows, core)] for rows, Z in maps]
     agreement = Agreement.of(cores, core, n, source.options.threads)
-    return _stability(agreement, Y, island_of, "refit", maps), maps[0][1]
+    return _stability(agreement, found, "refit", maps), maps[0][1]
 
 
-def stability_of_others(
-    Y: np.ndarray, island_of: np.ndarray, others: Sequence[np.ndarray], threads: int
-) -> Stability:
+def stability_of_others(found: Trust, others: Sequence[np.ndarray], threads: int) -> Stability:
     """Other maps of the same rows, such as those of other seeds, compared with one another."""
-    every = np.arange(len(Y))
-    agreement = Agreement.of([Y, *others], every, len(Y), threads)
-    return _stability(agreement, Y, island_of, "other map", [(every, Z) for Z in others])
+    every = np.arange(len(found.coordinates))
+    agreement = Agreement.of([found.coordinates, *others], every, len(every), threads)
+    return _stability(agreement, found, "other map", [(every, Z) for Z in others])
 
 
 def _stability(
-    agreement: Agreement,
-    Y: np.ndarray,
-    island_of: np.ndarray,
-    title: str,
-    maps: Sequence[tuple[np.ndarray, np.ndarray]],
+    agreement: Agreement, found: Trust, title: str, maps: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> Stability:
     """Islands of a map looked for in other maps, which are turned to resemble it."""
+    Y, island_of = found.coordinates, found.island_of
     shown, others = [], []
     for number, (rows, Z) in enumerate(maps, start=1):
         shown.append(turned(f"{title} {number}", rows, Z, Y[rows]))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer, Null, check_argument
+from lowland._base.constraints import Function, Integer, Null, check_argument
 from lowland._base.errors import DataError, LowlandError, ParameterError, shown
 from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
@@ -21,18 +21,10 @@ from lowland.metrics._cloud import Cloud, linked_pairs, neighboring_pairs
 from lowland.metrics._comparison import check_graph
 from lowland.metrics._options import Options
 from lowland.metrics._views import Work
-from lowland.metrics.home import NOT_MEASURED, PointHome, homes
+from lowland.metrics.home import PointHome, homes
 from lowland.metrics.missing import LISTED, NEIGHBORS, Neighborhoods
-from lowland.trust.refitting import (
-    MakeMap,
-    RefitPart,
-    RefitRows,
-    islands_of,
-    refit,
-    stability_of_others,
-    stability_of_refits,
-    turned,
-)
+from lowland.trust import refitting
+from lowland.trust.refitting import MakeMap, RefitPart, Refits, islands_of
 from lowland.trust.result import Chance, Contrast, Island, OtherMap, Stability, Trust
 from lowland.trust.sentences import sentences_about
 
@@ -70,19 +62,7 @@ def judged_points(
     near = Neighborhoods.of(some, None, NEIGHBORS, None, {})
     neighbors = np.full((n, near.k), -1, np.int64)
     neighbors[rows] = rows[near.in_data.indices[:, : near.k]]
-    return JudgedPoints(rows, near, _of_all(homes(near), rows, n), neighbors)
-
-
-def _of_all(points: PointHome, rows: np.ndarray, n: int) -> PointHome:
-    """Values of all n points: NaN, and the kind -1, for those that were not judged."""
-    found: dict[str, Any] = {}
-    for name in ("missing", "strangers", "home", "spread"):
-        values = getattr(points, name)
-        found[name] = np.full((n, *values.shape[1:]), np.nan)
-        found[name][rows] = values
-    kind = np.full(n, NOT_MEASURED, np.int8)
-    kind[rows] = points.kind
-    return points._replace(**found, kind=kind)
+    return JudgedPoints(rows, near, homes(near).of_all(rows, n), neighbors)
 
 
 # Whether islands are separated in the data, and whether large distances and sizes are kept.
@@ -159,18 +139,13 @@ QUANTILE = 0.95  # of the null: what keeps more is more than chance
 
 
 def chance_of_map(
-    source: RefitRows,
-    first: OtherMap,
-    first_map: np.ndarray,
-    make_map: MakeMap,
-    seed: int,
-    monitor: Monitor,
+    source: Refits, first: OtherMap, first_map: np.ndarray, monitor: Monitor
 ) -> Chance:
     """A refit of some rows beside a map of as many rows without structure, made the same way."""
     rows, part = first.rows, RefitPart(first.rows, is_null=True)
     with monitor.phase("chance", total=1) as phase:
-        null = source.null_of(rows, np.random.default_rng([seed, 2]))
-        null_map = refit(make_map, null, seed + 4, first_map.shape[1], part)
+        null = source.null_of(rows, np.random.default_rng([source.seed, 2]))
+        null_map = source.map_of(null, part, 4, first_map.shape[1])
         phase.advance(1)
     kept, null_kept = _kept(source, source.of(rows), first_map), _kept(source, null, null_map)
     limit = float(np.quantile(null_kept, QUANTILE))
@@ -181,11 +156,11 @@ def chance_of_map(
         int(islands_of(null_map).max()),
         float((kept > limit).mean()),
         # No row of the null belongs to a row of the data: it is scaled, but turning has no meaning.
-        turned("without structure", rows, null_map, first.coordinates),
+        refitting.turned("without structure", rows, null_map, first.coordinates),
     )
 
 
-def _kept(source: RefitRows, X: object, Y: np.ndarray) -> np.ndarray:
+def _kept(source: Refits, X: object, Y: np.ndarray) -> np.ndarray:
     """The share of each row's data neighbors that are its neighbors in the map."""
     compared = Comparison(X, Y, sample=None, **source.options.distances)
     k = min(NEIGHBORS, max(1, (compared.n - 1) // 4))
@@ -408,18 +383,17 @@ def with_refits(
     """
     options = Options(metric, metric_params, None, random_state, n_jobs, verbose)
     check_argument("random_state", random_state, Integer(0))
-    source = RefitRows(options.checked(X, "X"), options)
-    Y, island_of = found.coordinates, found.island_of
+    source = Refits(options.checked(X, "X"), options, make_map, random_state)
+    Y = found.coordinates
     if source.X.shape[0] != len(Y):
         raise DataError(f"X has {source.X.shape[0]} rows, but the map has {len(Y)}.")
     reasons = dict(found.reasons)
     stability, chance = found.stability, found.chance
     if others:
-        others = _checked(others, Y)
-        stability = stability_of_others(Y, island_of, others, options.threads)
+        stability = refitting.stability_of_others(found, _checked(others, Y), options.threads)
         del reasons["stability"]
     if make_map is not None:
-        refits, chance, why = _refitted(source, Y, island_of, make_map, random_state)
+        refits, chance, why = _refitted(source, found)
         stability = stability or refits
         for part in ("stability", "chance"):
             reasons.pop(part, None)
@@ -433,25 +407,23 @@ def with_refits(
 
 
 def _refitted(
-    source: RefitRows, Y: np.ndarray, island_of: np.ndarray, make_map: MakeMap, seed: int
+    source: Refits, found: Trust
 ) -> tuple[Stability | None, Chance | None, dict[str, str]]:
     """What needs refits, and why a part of it is missing."""
-    if not callable(make_map):
-        raise ParameterError(
-            f"make_map={make_map!r} is not allowed; expected a function of rows and a seed."
-        )
-    if len(Y) < FEWEST_REFITTED:
-        few = f"{len(Y)} rows are too few to make maps of parts of them"
+    check_argument("make_map", source.make_map, Function())
+    n, columns = found.coordinates.shape
+    if n < FEWEST_REFITTED:
+        few = f"{n} rows are too few to make maps of parts of them"
         return None, None, {"stability": few, "chance": few}
     with source.options.working() as monitor:
-        refits, first = stability_of_refits(source, Y, island_of, make_map, seed, monitor)
+        refits, first = refitting.stability_of_refits(source, found, monitor)
         no_null = source.no_null
-        if not source.distances and source.X.shape[1] <= Y.shape[1]:
+        if not source.distances and source.X.shape[1] <= columns:
             no_null = "the data have no more columns than the map, which can keep any of them"
         if no_null:
             return refits, None, {"chance": no_null}
         try:
-            chance = chance_of_map(source, refits.refits[0], first, make_map, seed, monitor)
+            chance = chance_of_map(source, refits.refits[0], first, monitor)
         except LowlandError as error:  # what the method needs, such data may lack
             why = f"data without structure could not be mapped: {str(error).rstrip('.')}"
             return refits, None, {"chance": why}

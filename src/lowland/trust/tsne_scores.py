@@ -18,11 +18,7 @@ from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import is_sparse
-from lowland._engines.embedding.affinity import (
-    JointAffinities,
-    conditional_affinities,
-    joint_affinities,
-)
+from lowland._engines.embedding import affinity
 from lowland._engines.embedding.placement import FrozenMap, MapField, map_field, place_rows
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import eigenvalues
@@ -100,7 +96,7 @@ def singularity_score(
     Y = np.ascontiguousarray(model.embedding_, np.float64)
     measured = _some_rows(rows, len(Y), ALL_PAIRS, SOME_ROWS, seed)
     graph = _graph(model, X, threads)
-    P = joint_affinities(graph, model.perplexity, threads=threads, dtype=np.float64)
+    P = affinity.joint_affinities(graph, model.perplexity, threads=threads, dtype=np.float64)
     Z = _normalization(model, Y, threads)
     H = _curvature(Y, P, measured, model._dof(), model._final_exaggeration(), Z)
     least = _smallest(H)
@@ -235,7 +231,7 @@ def _normalization(model: Any, Y: np.ndarray, threads: int) -> float:
 
 
 def _curvature(
-    Y: np.ndarray, P: JointAffinities, rows: np.ndarray, dof: float, pull: float, Z: float
+    Y: np.ndarray, P: affinity.JointAffinities, rows: np.ndarray, dof: float, pull: float, Z: float
 ) -> np.ndarray:
     """H_i of some points, (m, d, d)."""
     n, d = Y.shape
@@ -315,7 +311,7 @@ def _placed(
     itself[~itself.any(axis=1), -1] = True  # it has moved beyond its neighbors
     ids = near.indices[~itself].reshape(len(rows), k)
     distances = near.distances[~itself].reshape(len(rows), k)
-    p, _ = conditional_affinities(distances, model._new_perplexity(k), threads=run.threads)
+    p, _ = affinity.conditional_affinities(distances, model._new_perplexity(k), threads=run.threads)
     frozen = FrozenMap(model.embedding_, model._dof(), model.mean_potential_)
     return place_rows(frozen, ids, p, run.threads, field).astype(np.float64)
 
