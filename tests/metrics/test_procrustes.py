@@ -116,10 +116,10 @@ def test_maps_without_extent_are_no_error():
         (Y1, [["a", "b"]] * 40, None, "a"),
         (Y1, MOVED, np.zeros((0, 2), int), "pairs has shape (0, 2)"),
         (Y1, MOVED, [[0, 1, 2]], "pairs has shape (1, 3)"),
-        (Y1, MOVED, [[0.0, 1.0]], "expected whole numbers"),
-        (Y1, MOVED, [[0, 1], [2, 40]], "pairs[1] names row 40 of Y2, which has rows 0 to 39"),
-        (Y1, MOVED, [[-1, 1]], "pairs[0] names row -1 of Y1"),
-        (Y1, MOVED, [[2**62, 1]], "of Y1, which has rows 0 to 39"),
+        (Y1, MOVED, [[0.0, 1.0]], "pairs holds float64, expected integers"),
+        (Y1, MOVED, [[0, 1], [2, 40]], "pairs[1, 1] = 40 is not a row of Y2; expected 0 to 39"),
+        (Y1, MOVED, [[-1, 1]], "pairs[0, 0] = -1 is not a row of Y1"),
+        (Y1, MOVED, [[2**62, 1]], "is not a row of Y1; expected 0 to 39"),
     ],
 )
 def test_bad_input_is_refused(one, other, pairs, message):

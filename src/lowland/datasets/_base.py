@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Boolean, Constraint, Integer, Real, Seed
-from lowland._base.errors import ParameterError
+from lowland._base.constraints import Boolean, Constraint, Integer, Real, Seed, check_argument
+
+SeedLike = int | np.random.Generator | np.random.RandomState | None
 
 XYZ = ("x", "y", "z")
 
@@ -87,12 +88,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         rows, columns = self.X.shape
-        size = (
-            f"distances between {rows} rows"
-            if self.distances
-            else f"{rows} rows x {columns} columns"
-        )
-        parts = [f"{self.name!r}", size]
+        size = f"{rows} rows x {columns} columns"
+        parts = [f"{self.name!r}", f"distances between {rows} rows" if self.distances else size]
         if self.label_names is not None:
             parts.append(f"{len(self.label_names)} classes")
         if self.truth is not None:
@@ -103,11 +100,7 @@ class Dataset:
 def check(function: str, **arguments: Any) -> None:
     """Raise ``ParameterError`` for the first argument outside its constraint."""
     for name, value in arguments.items():
-        constraint = ALLOWED[name]
-        if not constraint.allows(value):
-            raise ParameterError(
-                f"{function}: {name}={value!r} is not allowed; expected {constraint.describe()}."
-            )
+        check_argument(f"{function}: {name}", value, ALLOWED[name])
 
 
 def with_noise(X: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:

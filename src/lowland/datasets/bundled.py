@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from lowland._base.constraints import Integer
 from lowland._base.errors import ParameterError
-from lowland.datasets._base import Dataset, read
+from lowland.datasets._base import Dataset, NamedTable, read
 
 
 def animals() -> Dataset:
@@ -34,16 +33,9 @@ def animals() -> Dataset:
     """
     table = read("animals")
     feathers = table.values[:, table.column_names.index("feathers")]
-    return Dataset(
-        name="animals",
-        X=table.values,
-        y=np.where(feathers == 1, 0, 1),
-        truth=None,
-        feature_names=table.column_names,
-        label_names=("bird", "mammal"),
-        description="Attributes of 7 birds and 9 mammals, present or not.",
-        row_names=table.row_names,
-    )
+    description = "Attributes of 7 birds and 9 mammals, present or not."
+    y = np.where(feathers == 1, 0, 1)
+    return _named("animals", description, table, y=y, label_names=("bird", "mammal"))
 
 
 def breakfast_preferences() -> Dataset:
@@ -63,7 +55,7 @@ def breakfast_preferences() -> Dataset:
     >>> breakfast_preferences()
     Dataset('breakfast_preferences', 42 rows x 15 columns)
     """
-    return _plain("breakfast_preferences", "Ranks that 42 persons give to 15 breakfast items.")
+    return _named("breakfast_preferences", "Ranks that 42 persons give to 15 breakfast items.")
 
 
 def coffee() -> Dataset:
@@ -86,14 +78,12 @@ def coffee() -> Dataset:
     """
     table = read("coffee", text_columns=("Variety", "Country"))
     numbered = zip(table.row_names, table.text["Country"], strict=True)
-    return Dataset(
-        name="coffee",
-        X=table.values,
+    return _named(
+        "coffee",
+        "Chemical properties of 43 coffees, Arabica and Robusta.",
+        table,
         y=np.array(table.text["Variety"], dtype=np.int64) - 1,
-        truth=None,
-        feature_names=table.column_names,
         label_names=("Arabica", "Robusta"),
-        description="Chemical properties of 43 coffees, Arabica and Robusta.",
         row_names=tuple(f"{number} {country}" for number, country in numbered),
     )
 
@@ -115,7 +105,7 @@ def swiss() -> Dataset:
     >>> swiss().row_names[:2]
     ('Courtelary', 'Delemont')
     """
-    return _plain("swiss", "Fertility and society of 47 Swiss provinces about 1888.")
+    return _named("swiss", "Fertility and society of 47 Swiss provinces about 1888.")
 
 
 def usarrests() -> Dataset:
@@ -136,22 +126,15 @@ def usarrests() -> Dataset:
     >>> usarrests()
     Dataset('usarrests', 50 rows x 4 columns)
     """
-    return _plain("usarrests", "Arrests per 100 000 residents of the 50 US states, 1973.")
+    return _named("usarrests", "Arrests per 100 000 residents of the 50 US states, 1973.")
 
 
-def _plain(name: str, description: str) -> Dataset:
-    """A table without classes."""
-    table = read(name)
-    return Dataset(
-        name=name,
-        X=table.values,
-        y=None,
-        truth=None,
-        feature_names=table.column_names,
-        label_names=None,
-        description=description,
-        row_names=table.row_names,
-    )
+def _named(name: str, description: str, table: NamedTable | None = None, **more: Any) -> Dataset:
+    """A table of the folder ``data`` with its names; ``more`` are other attributes."""
+    table = read(name) if table is None else table
+    attributes = {"X": table.values, "y": None, "truth": None, "label_names": None}
+    attributes |= {"feature_names": table.column_names, "row_names": table.row_names}
+    return Dataset(name=name, description=description, **{**attributes, **more})
 
 
 # Published tables whose files scikit-learn installs: nothing is downloaded.
@@ -180,7 +163,7 @@ def breast_cancer() -> Dataset:
     from sklearn.datasets import load_breast_cancer
 
     description = "Cell nuclei of 569 breast tumors, benign and malignant."
-    return table("breast_cancer", load_breast_cancer(), description)
+    return _of_sklearn("breast_cancer", load_breast_cancer(), description)
 
 
 def digits() -> Dataset:
@@ -203,7 +186,7 @@ def digits() -> Dataset:
     if numbers is None or numbers.shape != (1797, 65):
         from sklearn.datasets import load_digits
 
-        return table("digits", load_digits(), DIGITS)
+        return _of_sklearn("digits", load_digits(), DIGITS)
     return Dataset(
         name="digits",
         X=np.ascontiguousarray(numbers[:, :-1]),
@@ -231,7 +214,8 @@ def iris() -> Dataset:
     """
     from sklearn.datasets import load_iris
 
-    return table("iris", load_iris(), "Sepals and petals of 150 iris flowers, three species.")
+    description = "Sepals and petals of 150 iris flowers, three species."
+    return _of_sklearn("iris", load_iris(), description)
 
 
 def wine() -> Dataset:
@@ -253,7 +237,8 @@ def wine() -> Dataset:
     """
     from sklearn.datasets import load_wine
 
-    return table("wine", load_wine(), "Chemical analysis of 178 wines from three growers.")
+    description = "Chemical analysis of 178 wines from three growers."
+    return _of_sklearn("wine", load_wine(), description)
 
 
 def _shipped_table(name: str) -> np.ndarray | None:
@@ -265,21 +250,17 @@ def _shipped_table(name: str) -> np.ndarray | None:
     return np.loadtxt(path, delimiter=",") if path.is_file() else None
 
 
-def table(name: str, bunch: Any, description: str) -> Dataset:
+def _of_sklearn(name: str, bunch: Any, description: str) -> Dataset:
     """A :class:`Dataset` from what scikit-learn's loaders return."""
     return Dataset(
         name=name,
         X=np.ascontiguousarray(bunch.data, dtype=np.float64),
         y=np.asarray(bunch.target, dtype=np.int64),
         truth=None,
-        feature_names=strings(bunch.feature_names),
-        label_names=strings(bunch.target_names),
+        feature_names=tuple(map(str, bunch.feature_names)),
+        label_names=tuple(map(str, bunch.target_names)),
         description=description,
     )
-
-
-def strings(values: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(str(value) for value in values)
 
 
 # Published tables of distances and dissimilarities, for ``metric="precomputed"``.
@@ -305,7 +286,8 @@ def australia() -> Dataset:
     Dataset('australia', distances between 10 rows, 2-D truth)
     """
     places = read("australia_places").values
-    return _distances("australia", "Road distances between 10 Australian towns, km.", truth=places)
+    description = "Road distances between 10 Australian towns, km."
+    return _named("australia", description, truth=places, distances=True)
 
 
 def breakfast(judge: int | None = None) -> Dataset:
@@ -338,17 +320,9 @@ def breakfast(judge: int | None = None) -> Dataset:
             f"breakfast: judge={judge!r} is not allowed; expected {known} or None."
         )
     tables = [read(f"breakfast_{number}") for number in JUDGES if judge in (None, number)]
-    return Dataset(
-        name="breakfast",
-        X=np.mean([table.values for table in tables], axis=0),
-        y=None,
-        truth=None,
-        feature_names=tables[0].column_names,
-        label_names=None,
-        description="Dissimilarities of 15 breakfast items, as judged.",
-        row_names=tables[0].row_names,
-        distances=True,
-    )
+    description = "Dissimilarities of 15 breakfast items, as judged."
+    D = np.mean([table.values for table in tables], axis=0)
+    return _named("breakfast", description, tables[0], X=D, distances=True)
 
 
 def ekman() -> Dataset:
@@ -369,7 +343,8 @@ def ekman() -> Dataset:
     """
     D = 1.0 - read("ekman").values
     np.fill_diagonal(D, 0.0)
-    return _distances("ekman", "Dissimilarities of 14 colors, named by wavelength.", D)
+    description = "Dissimilarities of 14 colors, named by wavelength."
+    return _named("ekman", description, X=D, distances=True)
 
 
 def eurodist() -> Dataset:
@@ -388,7 +363,8 @@ def eurodist() -> Dataset:
     >>> eurodist().row_names[:3]
     ('Athens', 'Barcelona', 'Brussels')
     """
-    return _distances("eurodist", "Road distances between 21 European cities, km.")
+    description = "Road distances between 21 European cities, km."
+    return _named("eurodist", description, distances=True)
 
 
 def morse() -> Dataset:
@@ -405,7 +381,7 @@ def morse() -> Dataset:
     >>> morse()
     Dataset('morse', distances between 36 rows)
     """
-    return _distances("morse", "How rarely 36 Morse signals are confused.")
+    return _named("morse", "How rarely 36 Morse signals are confused.", distances=True)
 
 
 def uscities() -> Dataset:
@@ -422,22 +398,5 @@ def uscities() -> Dataset:
     >>> uscities()
     Dataset('uscities', distances between 10 rows)
     """
-    return _distances("uscities", "Straight-line distances between 10 US cities, miles.")
-
-
-def _distances(
-    name: str, description: str, D: np.ndarray | None = None, truth: np.ndarray | None = None
-) -> Dataset:
-    """A square table; its rows and columns have the same names."""
-    table = read(name)
-    return Dataset(
-        name=name,
-        X=table.values if D is None else D,
-        y=None,
-        truth=truth,
-        feature_names=table.column_names,
-        label_names=None,
-        description=description,
-        row_names=table.row_names,
-        distances=True,
-    )
+    description = "Straight-line distances between 10 US cities, miles."
+    return _named("uscities", description, distances=True)

@@ -7,58 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from lowland._base.errors import ParameterError, unknown_name
+from lowland.datasets import bundled, clusters, faces, surfaces
 from lowland.datasets._base import Dataset
-from lowland.datasets.bundled import (
-    animals,
-    australia,
-    breakfast,
-    breakfast_preferences,
-    breast_cancer,
-    coffee,
-    digits,
-    ekman,
-    eurodist,
-    iris,
-    morse,
-    swiss,
-    usarrests,
-    uscities,
-    wine,
-)
-from lowland.datasets.clusters import blobs, branching_tree, two_rings
-from lowland.datasets.faces import drawn_faces
-from lowland.datasets.surfaces import bent_sheet, helix, s_curve, sphere, swiss_roll, torus
 
-FUNCTIONS: tuple[Callable[..., Dataset], ...] = (
-    animals,
-    australia,
-    bent_sheet,
-    blobs,
-    branching_tree,
-    breakfast,
-    breakfast_preferences,
-    breast_cancer,
-    coffee,
-    digits,
-    drawn_faces,
-    ekman,
-    eurodist,
-    helix,
-    iris,
-    morse,
-    s_curve,
-    sphere,
-    swiss,
-    swiss_roll,
-    torus,
-    two_rings,
-    usarrests,
-    uscities,
-    wine,
-)
+# Each public function of these modules makes the data set that has its name.
+CATALOG: dict[str, Callable[..., Dataset]] = {
+    name: function
+    for module in (bundled, clusters, faces, surfaces)
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if function.__annotations__.get("return") == "Dataset" and not name.startswith("_")
+}
 # Tables of distances between rows, told apart without loading them.
 DISTANCES = frozenset({"australia", "breakfast", "ekman", "eurodist", "morse", "uscities"})
-CATALOG = {function.__name__: function for function in FUNCTIONS}
 
 
 def names() -> list[str]:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from lowland._base.context import generator
-from lowland.datasets._base import XYZ, Dataset, balanced_labels, check, with_noise
+from lowland.datasets._base import XYZ, Dataset, SeedLike, balanced_labels, check, with_noise
 
 
 def blobs(
@@ -16,7 +16,7 @@ def blobs(
     n_clusters: int = 5,
     n_features: int = 10,
     spread: float = 1.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    random_state: SeedLike = None,
 ) -> Dataset:
     """Gaussian clusters: x = c_y + spread * N(0, I), the centers c uniform in [-10, 10]^d.
 
@@ -47,14 +47,7 @@ def blobs(
     >>> blobs(300, n_clusters=3, random_state=0)
     Dataset('blobs', 300 rows x 10 columns, 3 classes, 10-D truth)
     """
-    check(
-        "blobs",
-        n_samples=n_samples,
-        n_clusters=n_clusters,
-        n_features=n_features,
-        spread=spread,
-        random_state=random_state,
-    )
+    check("blobs", **locals())
     rng = generator(random_state)
     centers = rng.uniform(-10.0, 10.0, size=(n_clusters, n_features))
     y = balanced_labels(n_samples, n_clusters, rng)
@@ -71,11 +64,7 @@ def blobs(
 
 
 def two_rings(
-    n_samples: int = 1000,
-    *,
-    ratio: float = 0.3,
-    noise: float = 0.05,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_samples: int = 1000, *, ratio: float = 0.3, noise: float = 0.05, random_state: SeedLike = None
 ) -> Dataset:
     """Two circles around one center: r_y (cos u, sin u), r = (2 ratio, 2), u in [0, 2 pi).
 
@@ -107,7 +96,7 @@ def two_rings(
     >>> two_rings(200, random_state=0)
     Dataset('two_rings', 200 rows x 2 columns, 2 classes, 1-D truth)
     """
-    check("two_rings", n_samples=n_samples, ratio=ratio, noise=noise, random_state=random_state)
+    check("two_rings", **locals())
     rng = generator(random_state)
     y = balanced_labels(n_samples, 2, rng)
     u = 2.0 * np.pi * rng.random(n_samples)
@@ -133,7 +122,7 @@ def branching_tree(
     n_branches: int = 8,
     n_features: int = 60,
     noise: float = 1.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    random_state: SeedLike = None,
 ) -> Dataset:
     """A tree of random walks: branch b is x_s = x_fork + u_1 + ... + u_s, u random unit vectors.
 
@@ -168,14 +157,7 @@ def branching_tree(
     >>> branching_tree(400, n_branches=5, random_state=0)
     Dataset('branching_tree', 400 rows x 60 columns, 5 classes, 5-D truth)
     """
-    check(
-        "branching_tree",
-        n_samples=n_samples,
-        n_branches=n_branches,
-        n_features=n_features,
-        noise=noise,
-        random_state=random_state,
-    )
+    check("branching_tree", **locals())
     rng = generator(random_state)
     steps = rng.standard_normal((n_samples, n_features))
     steps /= np.linalg.norm(steps, axis=1, keepdims=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowland._base.context import generator
-from lowland.datasets._base import Dataset, check
+from lowland.datasets._base import Dataset, SeedLike, check, with_noise
 
 SIDE = 32  # pixels
 SOFT = 0.05  # width of an edge, in units of half the picture
@@ -28,11 +28,7 @@ PERSON = {
 
 
 def drawn_faces(
-    n_persons: int = 20,
-    n_pictures: int = 10,
-    *,
-    noise: float = 0.02,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_persons: int = 20, n_pictures: int = 10, *, noise: float = 0.02, random_state: SeedLike = None
 ) -> Dataset:
     """Pictures of drawn faces, 32 x 32 pixels: each person smiles and is lit differently.
 
@@ -64,13 +60,7 @@ def drawn_faces(
     >>> drawn_faces(5, 4, random_state=0)
     Dataset('drawn_faces', 20 rows x 1024 columns, 5 classes, 3-D truth)
     """
-    check(
-        "drawn_faces",
-        n_persons=n_persons,
-        n_pictures=n_pictures,
-        noise=noise,
-        random_state=random_state,
-    )
+    check("drawn_faces", **locals())
     rng = generator(random_state)
     mean, deviation = np.array(list(PERSON.values())).T
     persons = mean + deviation * np.clip(rng.standard_normal((n_persons, len(mean))), -2.0, 2.0)
@@ -82,11 +72,9 @@ def drawn_faces(
     for row in range(n):
         measures = dict(zip(PERSON, persons[y[row]].tolist(), strict=True))
         X[row] = _face(measures, smile[row], light[row], brightness[row]).ravel()
-    if noise > 0:
-        X += noise * rng.standard_normal(X.shape)
     return Dataset(
         name="drawn_faces",
-        X=np.clip(X, 0.0, 1.0),
+        X=np.clip(with_noise(X, noise, rng), 0.0, 1.0),
         y=y,
         truth=np.column_stack([smile, light, brightness]),
         feature_names=tuple(f"pixel{pixel}" for pixel in range(SIDE * SIDE)),

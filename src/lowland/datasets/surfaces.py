@@ -8,15 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from lowland._base.context import generator
-from lowland.datasets._base import XYZ, Dataset, check, with_noise
+from lowland.datasets._base import XYZ, Dataset, SeedLike, check, with_noise
 
 
 def swiss_roll(
-    n_samples: int = 1000,
-    *,
-    hole: bool = False,
-    noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_samples: int = 1000, *, hole: bool = False, noise: float = 0.0, random_state: SeedLike = None
 ) -> Dataset:
     """A sheet rolled into a spiral: (t cos t, h, t sin t), t in [1.5 pi, 4.5 pi], h in [0, 21].
 
@@ -47,22 +43,18 @@ def swiss_roll(
     >>> swiss_roll(500, hole=True, random_state=0)
     Dataset('swiss_roll', 500 rows x 3 columns, 2-D truth)
     """
-    check("swiss_roll", n_samples=n_samples, hole=hole, noise=noise, random_state=random_state)
+    check("swiss_roll", **locals())
     rng = generator(random_state)
     start, end = spiral_length(np.array([1.5 * np.pi, 4.5 * np.pi]))
     truth = sheet_points(n_samples, (end - start, 21.0), hole, rng)
     t = spiral_parameter(start + truth[:, 0])
     X = np.column_stack([t * np.cos(t), truth[:, 1], t * np.sin(t)])
     description = "A sheet rolled into a spiral; truth is arc length and height."
-    return sheet("swiss_roll", with_noise(X, noise, rng), truth, description)
+    return _in_space("swiss_roll", with_noise(X, noise, rng), truth, description)
 
 
 def s_curve(
-    n_samples: int = 1000,
-    *,
-    hole: bool = False,
-    noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_samples: int = 1000, *, hole: bool = False, noise: float = 0.0, random_state: SeedLike = None
 ) -> Dataset:
     """A sheet bent to an S: (sin t, h, sign(t) (cos t - 1)), |t| <= 1.5 pi, h in [0, 2].
 
@@ -92,13 +84,13 @@ def s_curve(
     >>> s_curve(500, noise=0.05, random_state=0)
     Dataset('s_curve', 500 rows x 3 columns, 2-D truth)
     """
-    check("s_curve", n_samples=n_samples, hole=hole, noise=noise, random_state=random_state)
+    check("s_curve", **locals())
     rng = generator(random_state)
     truth = sheet_points(n_samples, (3.0 * np.pi, 2.0), hole, rng)
     t = truth[:, 0] - 1.5 * np.pi
     X = np.column_stack([np.sin(t), truth[:, 1], np.sign(t) * (np.cos(t) - 1.0)])
     description = "A sheet bent to an S; truth is arc length and height."
-    return sheet("s_curve", with_noise(X, noise, rng), truth, description)
+    return _in_space("s_curve", with_noise(X, noise, rng), truth, description)
 
 
 def bent_sheet(
@@ -107,7 +99,7 @@ def bent_sheet(
     bend: float = np.pi,
     hole: bool = False,
     noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    random_state: SeedLike = None,
 ) -> Dataset:
     """A sheet around a cylinder: (r sin a, h, r (1 - cos a)), a = s/r - bend/2, r = 3/bend.
 
@@ -140,14 +132,7 @@ def bent_sheet(
     >>> bent_sheet(500, bend=1.0, random_state=0)
     Dataset('bent_sheet', 500 rows x 3 columns, 2-D truth)
     """
-    check(
-        "bent_sheet",
-        n_samples=n_samples,
-        bend=bend,
-        hole=hole,
-        noise=noise,
-        random_state=random_state,
-    )
+    check("bent_sheet", **locals())
     rng = generator(random_state)
     length = 3.0
     truth = sheet_points(n_samples, (length, 2.0), hole, rng)
@@ -156,10 +141,11 @@ def bent_sheet(
     a = (truth[:, 0] / length - 0.5) * bend
     X = np.column_stack([r * np.sin(a), truth[:, 1], 2.0 * r * np.sin(a / 2.0) ** 2])
     description = "A sheet around part of a cylinder; truth is the flat coordinates."
-    return sheet("bent_sheet", with_noise(X, noise, rng), truth, description)
+    return _in_space("bent_sheet", with_noise(X, noise, rng), truth, description)
 
 
-def sheet(name: str, X: np.ndarray, truth: np.ndarray, description: str) -> Dataset:
+def _in_space(name: str, X: np.ndarray, truth: np.ndarray, description: str) -> Dataset:
+    """Points in three dimensions without classes."""
     return Dataset(
         name=name,
         X=X,
@@ -210,7 +196,7 @@ def helix(
     turns: float = 3.0,
     pitch: float = 1.0,
     noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    random_state: SeedLike = None,
 ) -> Dataset:
     """A circular helix: (cos t, sin t, pitch t / (2 pi)), t in [0, 2 pi turns].
 
@@ -241,35 +227,17 @@ def helix(
     >>> helix(500, turns=2, random_state=0)
     Dataset('helix', 500 rows x 3 columns, 1-D truth)
     """
-    check(
-        "helix",
-        n_samples=n_samples,
-        turns=turns,
-        pitch=pitch,
-        noise=noise,
-        random_state=random_state,
-    )
+    check("helix", **locals())
     rng = generator(random_state)
     climb = pitch / (2.0 * np.pi)
     t = 2.0 * np.pi * turns * rng.random(n_samples)
     X = np.column_stack([np.cos(t), np.sin(t), climb * t])
-    return Dataset(
-        name="helix",
-        X=with_noise(X, noise, rng),
-        y=None,
-        truth=t[:, None] * np.hypot(1.0, climb),
-        feature_names=XYZ,
-        label_names=None,
-        description="A circular helix; truth is the arc length.",
-    )
+    truth = t[:, None] * np.hypot(1.0, climb)
+    description = "A circular helix; truth is the arc length."
+    return _in_space("helix", with_noise(X, noise, rng), truth, description)
 
 
-def sphere(
-    n_samples: int = 1000,
-    *,
-    noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
-) -> Dataset:
+def sphere(n_samples: int = 1000, *, noise: float = 0.0, random_state: SeedLike = None) -> Dataset:
     """The unit sphere: (cos a cos b, cos a sin b, sin a), latitude a, longitude b.
 
     Rows are uniform by area: sin a is uniform on [-1, 1] (Archimedes), b on [-pi, pi). Every flat
@@ -295,30 +263,20 @@ def sphere(
     >>> sphere(500, random_state=0)
     Dataset('sphere', 500 rows x 3 columns, 2-D truth)
     """
-    check("sphere", n_samples=n_samples, noise=noise, random_state=random_state)
+    check("sphere", **locals())
     rng = generator(random_state)
     z = rng.uniform(-1.0, 1.0, size=n_samples)
     latitude = np.arcsin(z)
     longitude = rng.uniform(-np.pi, np.pi, size=n_samples)
     across = np.cos(latitude)
     X = np.column_stack([across * np.cos(longitude), across * np.sin(longitude), z])
-    return Dataset(
-        name="sphere",
-        X=with_noise(X, noise, rng),
-        y=None,
-        truth=np.column_stack([latitude, longitude]),
-        feature_names=XYZ,
-        label_names=None,
-        description="The surface of the unit sphere; truth is latitude and longitude.",
-    )
+    truth = np.column_stack([latitude, longitude])
+    description = "The surface of the unit sphere; truth is latitude and longitude."
+    return _in_space("sphere", with_noise(X, noise, rng), truth, description)
 
 
 def torus(
-    n_samples: int = 1000,
-    *,
-    tube: float = 0.4,
-    noise: float = 0.0,
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_samples: int = 1000, *, tube: float = 0.4, noise: float = 0.0, random_state: SeedLike = None
 ) -> Dataset:
     """A torus: ((1 + tube cos v) cos u, (1 + tube cos v) sin u, tube sin v).
 
@@ -348,7 +306,7 @@ def torus(
     >>> torus(500, tube=0.3, random_state=0)
     Dataset('torus', 500 rows x 3 columns, 2-D truth)
     """
-    check("torus", n_samples=n_samples, tube=tube, noise=noise, random_state=random_state)
+    check("torus", **locals())
     rng = generator(random_state)
     u, v = 2.0 * np.pi * rng.random((2, n_samples))
     # Rejection without waste: a v that would be refused, with probability (1 - tube cos v) / 2,
@@ -357,12 +315,6 @@ def torus(
     v = np.where(refused, np.pi - v, v) % (2.0 * np.pi)
     across = 1.0 + tube * np.cos(v)
     X = np.column_stack([across * np.cos(u), across * np.sin(u), tube * np.sin(v)])
-    return Dataset(
-        name="torus",
-        X=with_noise(X, noise, rng),
-        y=None,
-        truth=np.column_stack([u, v]),
-        feature_names=XYZ,
-        label_names=None,
-        description="The surface of a torus; truth is the angles around the hole and the tube.",
-    )
+    truth = np.column_stack([u, v])
+    description = "The surface of a torus; truth is the angles around the hole and the tube."
+    return _in_space("torus", with_noise(X, noise, rng), truth, description)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lowland._base.constraints import Integer
+from lowland._base.constraints import Integer, Several
 from lowland._base.errors import DataError, ParameterError, shown
-from lowland._base.monitor import Monitor
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.metrics import Directions
 from lowland._engines.linalg import products
@@ -47,43 +47,16 @@ def checked_islands(
 
 def checked_pairs(pairs: Any, m: int) -> list[tuple[int, int]]:
     """Different pairs of islands from 1 to m, each in order."""
-    expected = f"expected two different islands from 1 to {m}."
     if not isinstance(pairs, Sequence | np.ndarray) or isinstance(pairs, str):
         raise ParameterError(f"pairs={shown(pairs)} is not allowed; give a list of pairs.")
-    found = set()
     for pair in pairs:
-        several = isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2
-        if not several or not all(Integer(1, m).allows(number) for number in pair):
-            raise ParameterError(f"pairs: {shown(pair)} is not allowed; {expected}")
-        one, other = sorted(int(number) for number in pair)
-        if one == other:
-            raise ParameterError(f"pairs: {shown(pair)} is not allowed; {expected}")
-        found.add((one, other))
-    return sorted(found)
-
-
-def checked_neighbors(n_neighbors: Any) -> int:
-    if not Integer(1).allows(n_neighbors):
-        raise ParameterError(
-            f"n_neighbors={shown(n_neighbors)} is not allowed; expected an integer >= 1."
-        )
-    return int(n_neighbors)
-
-
-def checked_graph(graph: Any, n: int) -> NeighborGraph | None:
-    """A graph of n rows, or None."""
-    if graph is None:
-        return None
-    if not isinstance(graph, NeighborGraph):
-        raise ParameterError(
-            f"graph={type(graph).__name__} is not allowed; expected a NeighborGraph or None."
-        )
-    if len(graph) != n or graph.n_points != n:
-        raise DataError(
-            f"graph has {len(graph)} rows and their neighbors among {graph.n_points}, but X has "
-            f"{n} rows; give a graph of the rows of X."
-        )
-    return graph
+        several = Several(Integer(1, m)).allows(pair)
+        if not several or len(pair) != 2 or pair[0] == pair[1]:
+            raise ParameterError(
+                f"pairs: {shown(pair)} is not allowed; expected two different islands from 1 to "
+                f"{m}."
+            )
+    return sorted({(int(min(pair)), int(max(pair))) for pair in pairs})
 
 
 # Rows of any table as points with Euclidean distances, for tests on a few of them.
@@ -91,6 +64,7 @@ def checked_graph(graph: Any, n: int) -> NeighborGraph | None:
 
 MOST_COLUMNS = 100  # more are reduced by PCA
 AXES = 50
+DIRECTED = ("cosine", "correlation")
 AXES_ROWS = 5_000  # of which the principal axes are computed
 
 
@@ -110,16 +84,15 @@ class Cloud:
         self.n = self.X.shape[0]
         self.options, self.metric = options, options.metric
         self._axes: PrincipalAxes | None = None
-        columns = self.metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
-        dense = not is_sparse(self.X)
-        self._by_columns = columns and (dense or self.metric in ("euclidean", "sqeuclidean"))
+        dense, columns = not is_sparse(self.X), ("euclidean", "sqeuclidean")
+        self._by_columns = self.metric in (*columns, *DIRECTED) if dense else self.metric in columns
         if self._by_columns and (not dense or self.X.shape[1] > MOST_COLUMNS):
-            self._axes = self._leading_axes()
-
-    @classmethod
-    def over(cls, X: Any, options: Options) -> Cloud:
-        """X itself if it is a cloud, else the cloud of a table."""
-        return X if isinstance(X, Cloud) else cls(X, options)
+            rng = np.random.default_rng(0)
+            some = np.sort(rng.choice(self.n, min(self.n, AXES_ROWS), replace=False))
+            rows = self._taken(some)
+            with options.working() as monitor:
+                n_axes = min(AXES, *rows.shape)
+                self._axes = leading_axes(rows, n_axes, options.threads, rng, monitor)
 
     def of(self, rows: np.ndarray) -> np.ndarray:
         """Coordinates of some rows, (m, p) in float64."""
@@ -134,16 +107,7 @@ class Cloud:
 
     def _taken(self, rows: np.ndarray) -> Any:
         taken = self.X[rows]
-        directed = self.metric in ("cosine", "correlation")
-        return Directions.of(taken, self.metric).rows if directed else taken
-
-    def _leading_axes(self) -> PrincipalAxes:
-        rng = np.random.default_rng(0)
-        some = np.sort(rng.choice(self.n, min(self.n, AXES_ROWS), replace=False))
-        taken = self._taken(some)
-        n_axes = min(AXES, *taken.shape)
-        with self.options.working() as monitor:
-            return leading_axes(taken, n_axes, self.options.threads, rng, monitor)
+        return Directions.of(taken, self.metric).rows if self.metric in DIRECTED else taken
 
     def _scaled(self, rows: np.ndarray) -> np.ndarray:
         """Classical scaling of the distances among some rows."""
@@ -153,8 +117,7 @@ class Cloud:
         B = D**2
         B = (B + B.T) / 2  # given distances may differ in the last bit
         double_center(B, -0.5)
-        with Monitor("metrics", verbose=False):
-            found = largest_eigenpairs(B, min(AXES, len(rows) - 1))
+        found = largest_eigenpairs(B, min(AXES, len(rows) - 1))
         return found.vectors * np.sqrt(np.maximum(found.values, 0))
 
 
@@ -174,26 +137,21 @@ def neighboring_pairs(Y: np.ndarray, codes: np.ndarray) -> list[tuple[int, int]]
     graph of the islands; it holds for maps of any dimension.
     """
     m = int(codes.max(initial=0))
-    if m < 2:
-        return []
-    each = max(4, min(MOST_POINTS, POINTS // m))
+    each = max(4, min(MOST_POINTS, POINTS // max(m, 1)))
     rng = np.random.default_rng(0)
     samples = []
     for number in range(1, m + 1):
         rows = np.flatnonzero(codes == number)
         samples.append(Y[np.sort(rng.choice(rows, min(each, len(rows)), replace=False))])
-    D2 = np.zeros((m, m))
-    for one in range(m):
-        for other in range(one + 1, m):
-            apart = samples[one][:, None] - samples[other][None]
-            D2[one, other] = D2[other, one] = (apart**2).sum(axis=2).min(initial=np.inf)
+    D2, pairs = np.zeros((m, m)), list(itertools.combinations(range(m), 2))
+    for one, other in pairs:
+        apart = samples[one][:, None] - samples[other][None]
+        D2[one, other] = D2[other, one] = (apart**2).sum(axis=2).min(initial=np.inf)
     found = []
-    for one in range(m):
-        for other in range(one + 1, m):
-            around = D2[one] + D2[other]
-            around[[one, other]] = np.inf
-            if D2[one, other] <= around.min(initial=np.inf):
-                found.append((one + 1, other + 1))
+    for one, other in pairs:
+        around = np.delete(D2[one] + D2[other], [one, other])
+        if D2[one, other] <= around.min(initial=np.inf):
+            found.append((one + 1, other + 1))
     return found
 
 
@@ -209,9 +167,6 @@ def linked_pairs(ids: np.ndarray, codes: np.ndarray) -> list[tuple[int, int]]:
     edges = edges + edges.T
     sizes = np.bincount(codes, minlength=m + 1)
     links = edges / np.maximum(2 * ids.shape[1] * np.minimum(sizes[:, None], sizes), 1)
-    found = set()
-    for one in range(1, m + 1):
-        for other in np.argsort(-links[one], kind="stable")[:LINKS].tolist():
-            if links[one, other] >= LEAST_LINK:
-                found.add((min(one, other), max(one, other)))
-    return sorted(found)
+    most = np.argsort(-links, axis=1, kind="stable")[:, :LINKS].tolist()
+    linked = [(one, other) for one in range(1, m + 1) for other in most[one]]
+    return sorted({tuple(sorted(pair)) for pair in linked if links[pair] >= LEAST_LINK})

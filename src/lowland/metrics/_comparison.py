@@ -15,7 +15,7 @@ from lowland._base.validation import check_matrix, with_room
 from lowland._engines.distances.distance_rows import blocks_of, distance_rows
 from lowland._engines.neighbors.graph import NeighborGraph, refuse_own_neighbors
 from lowland._engines.stress.disparities import stable_order
-from lowland.metrics._options import ComparisonKeywords, Options
+from lowland.metrics._options import MapKeywords, Options
 from lowland.metrics._views import View
 
 # Checks of a neighbor graph that is given together with the data.
@@ -25,24 +25,28 @@ CHECKED_ROWS = 8
 ROUNDING = 1e-3  # relative; distances found in float32 differ by far less, other data by more
 
 
+def check_graph_rows(graph: Any, n: int) -> None:
+    """Refuse what is not a graph of n rows among themselves."""
+    if not isinstance(graph, NeighborGraph):
+        raise ParameterError(
+            f"graph={type(graph).__name__} is not allowed; expected a NeighborGraph or None."
+        )
+    if len(graph) != n or graph.n_points != n:
+        raise DataError(
+            f"graph has {len(graph)} rows and their neighbors among {graph.n_points}, but X has "
+            f"{n} rows; give a graph of the rows of X."
+        )
+
+
 def check_graph(graph: Any, X: Any, metric: Any, metric_params: dict[str, Any] | None) -> bool:
     """Whether the graph can stand for the neighbors of X; an error if it belongs to other data.
 
     Approximate graphs and rows with missing neighbors cannot. The distances of a few rows are
     computed again, which finds a graph of other columns, rows or units.
     """
-    if not isinstance(graph, NeighborGraph):
-        raise ParameterError(
-            f"graph={type(graph).__name__} is not allowed; expected a NeighborGraph or None."
-        )
     if isinstance(X, NeighborGraph):
         raise ParameterError("graph: X is a neighbor graph already; leave one of them out.")
-    n = X.shape[0]
-    if len(graph) != n or graph.n_points != n:
-        raise DataError(
-            f"graph has {len(graph)} rows and their neighbors among {graph.n_points}, but X has "
-            f"{n} rows; give a graph of the rows of X."
-        )
+    check_graph_rows(graph, X.shape[0])
     refuse_own_neighbors(graph, "graph")
     if graph.recall_ is not None or graph.indices.min(initial=0) < 0:
         return False
@@ -52,13 +56,6 @@ def check_graph(graph: Any, X: Any, metric: Any, metric_params: dict[str, Any] |
             f"graph has distances in the metric {graph.metric!r}, but X is measured in {name!r}; "
             "give a graph in the same metric."
         )
-    _check_distances(graph, X, metric, metric_params)
-    return True
-
-
-def _check_distances(
-    graph: NeighborGraph, X: Any, metric: Any, metric_params: dict[str, Any] | None
-) -> None:
     for row in np.unique(np.linspace(0, len(graph) - 1, CHECKED_ROWS).astype(int)):
         last = int(graph.indices[row, -1])
         pair = [int(row), last]
@@ -70,6 +67,7 @@ def _check_distances(
                 f"graph: rows {row} and {last} are at distance {given:.6g}, but at {true:.6g} in "
                 "X; give a graph of the same columns as X, or none."
             )
+    return True
 
 
 # The order of many values: mid-ranks, and means over all values beyond each.
@@ -138,17 +136,9 @@ class Pairs(NamedTuple):
     data: DataPairs
     d: np.ndarray
 
-    @property
-    def rows(self) -> np.ndarray:
-        return self.data.rows
-
-    @property
-    def delta(self) -> np.ndarray:
-        return self.data.delta
-
     def per_row(self, values: np.ndarray) -> np.ndarray:
         """The mean of the pairs' values over the pairs of each row."""
-        m = len(self.rows)
+        m = len(self.data.rows)
         first, second = np.triu_indices(m, 1)
         return (np.bincount(first, values, m) + np.bincount(second, values, m)) / (m - 1)
 
@@ -268,15 +258,15 @@ class Comparison:
         return other
 
     def _view_of_map(self, Y: Any) -> View:
-        options: dict[str, Any] = {"argument": "Y", "threads": self.options.threads}
-        Y = with_room(check_matrix(Y, owner="lowland.metrics", **options))
+        threads = self.options.threads
+        Y = with_room(check_matrix(Y, owner="lowland.metrics", argument="Y", threads=threads))
         if len(Y) != self.n:
             raise DataError(
                 f"Y has {len(Y)} rows, but X has {self.n}; a map needs one row for each row of the "
                 "data, in the same order."
             )
         rows = self.data.rows if self.data.sampled else None
-        return View(Y, rows, "euclidean", None, self.options.threads)
+        return View(Y, rows, "euclidean", None, threads)
 
     def _forget(self) -> None:
         self._data_ranks = self._map_ranks = np.empty((len(self.rows), 0), np.int32)
@@ -324,12 +314,9 @@ class Comparison:
         """Sums over all pairs of a measured row and another; O(m n d) time, O(m) memory."""
         if scale == 1.0 and self._sums is not None:
             return self._sums
-        sums = np.zeros((len(self.rows), _native.DISTANCE_SUMS))
-        done, threads = 0, self.options.threads
-        with (
-            self.options.working() as monitor,
-            monitor.phase("distances", total=len(self.rows)) as phase,
-        ):
+        m, done, threads = len(self.rows), 0, self.options.threads
+        sums = np.zeros((m, _native.DISTANCE_SUMS))
+        with self.options.working() as monitor, monitor.phase("distances", total=m) as phase:
             for block in blocks_of(self.rows, self.n):
                 # If all rows are measured, each pair is computed once and added to both rows.
                 since = 0 if self.data.sampled else done
@@ -358,11 +345,9 @@ class Comparison:
         m = len(rows)
         if m in self._pairs:
             return self._pairs[m]
-        require_memory(
-            m * (m - 1) // 2 * PAIR_BYTES,
-            task=f"a measure of all pairs of {m} rows",
-            alternative=f"measure a sample, sample={PAIR_ROWS}",
-        )
+        task = f"a measure of all pairs of {m} rows"
+        alternative = f"measure a sample, sample={PAIR_ROWS}"
+        require_memory(m * (m - 1) // 2 * PAIR_BYTES, task=task, alternative=alternative)
         with self.options.working():
             if m not in self._data_pairs:
                 self._data_pairs[m] = DataPairs(rows, self.data.pairs_of(rows))
@@ -398,14 +383,14 @@ def _ranks_of(near: View, seen_in: View, k: int, monitor: Monitor) -> np.ndarray
 # Which rows a measure takes, and where the values of its rows go.
 
 
-def all_rows(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
+def all_rows(X: Any, Y: Any, options: MapKeywords) -> Comparison:
     """A comparison that measures all rows by default, whatever their number."""
     if not isinstance(X, Comparison):
         options.setdefault("sample", None)
     return Comparison.of(X, Y, **options)
 
 
-def summable(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
+def summable(X: Any, Y: Any, options: MapKeywords) -> Comparison:
     """A comparison on as many rows as sums over all their distances are affordable for."""
     compared = Comparison.of(X, Y, **options)
     return compared.fewer(compared.work.sums())
@@ -413,6 +398,11 @@ def summable(X: Any, Y: Any, options: ComparisonKeywords) -> Comparison:
 
 def spread(compared: Comparison, values: np.ndarray) -> np.ndarray:
     """Values of the measured rows in an array for all; NaN elsewhere."""
-    everyone = np.full(compared.n, np.nan)
-    everyone[compared.rows] = values
+    return of_all(values, compared.rows, compared.n)
+
+
+def of_all(values: np.ndarray, rows: np.ndarray, n: int, elsewhere: Any = np.nan) -> np.ndarray:
+    """Values of some of n rows in an array for all."""
+    everyone = np.full((n, *values.shape[1:]), elsewhere, values.dtype)
+    everyone[rows] = values
     return everyone

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from lowland._base.constraints import Boolean, Integer, Null, OneOf, Real
+from lowland._base.constraints import Boolean, Integer, Null, OneOf, Real, check_argument
 from lowland._base.context import generator
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas, resolve_n_jobs
@@ -34,7 +34,7 @@ class Keywords(TypedDict, total=False):
     verbose: bool
 
 
-class ComparisonKeywords(Keywords, total=False):
+class MapKeywords(Keywords, total=False):
     """The same for measures that compare a map with its data."""
 
     graph: NeighborGraph | None
@@ -56,35 +56,16 @@ class Options:
     def __post_init__(self) -> None:
         self.threads = resolve_n_jobs(self.n_jobs)
         self.rng = generator(self.random_state)
-        if not (Null() | OneOf("auto") | Integer(2)).allows(self.sample):
-            raise ParameterError(
-                f"sample={shown(self.sample)} is not allowed; give a number of rows >= 2, None for "
-                "all rows, or 'auto' for as many rows as take a bounded share of a map's time."
-            )
-        if not Boolean().allows(self.verbose):
-            raise ParameterError(
-                f"verbose={shown(self.verbose)} is not allowed; expected True or False."
-            )
-        if not (Null() | Real(0, closed="left")).allows(self.map_seconds):
-            raise ParameterError(
-                f"map_seconds={shown(self.map_seconds)} is not allowed; give the seconds that the "
-                "map took, a number >= 0, or None."
-            )
+        check_argument("sample", self.sample, Integer(2) | Null() | OneOf("auto"))
+        check_argument("verbose", self.verbose, Boolean())
+        check_argument("map_seconds", self.map_seconds, Real(0, closed="left") | Null())
 
     def checked(self, X: Any, argument: str) -> Any:
         """X unchanged if it is a neighbor graph, else as a finite matrix, dense or CSR."""
         if isinstance(X, NeighborGraph):
             return X
-        X = with_room(
-            check_matrix(
-                X,
-                owner="lowland.metrics",
-                argument=argument,
-                accept_sparse=True,
-                min_rows=3,
-                threads=self.threads,
-            )
-        )
+        rules: dict[str, Any] = {"accept_sparse": True, "min_rows": 3, "threads": self.threads}
+        X = with_room(check_matrix(X, owner="lowland.metrics", argument=argument, **rules))
         check_metric(X, self.metric, self.metric_params)
         return in_ranges(X, column_ranges(X)) if needs_ranges(X, self.metric) else X
 
@@ -93,10 +74,19 @@ class Options:
         """Whether the number of rows is left to the measure."""
         return isinstance(self.sample, str)
 
+    @property
+    def distances(self) -> dict[str, Any]:
+        """The keywords of another measure of the same distances."""
+        known = {"metric": self.metric, "metric_params": self.metric_params}
+        return {**known, "n_jobs": self.n_jobs}
+
+    def part(self, X: Any, rows: np.ndarray) -> Any:
+        """Some rows of checked data; of a matrix of distances those among them."""
+        return X[np.ix_(rows, rows)] if self.metric == "precomputed" else X[rows]
+
     def draw(self, n: int, affordable: int) -> np.ndarray | None:
         """The rows to measure, ascending, of which "auto" takes ``affordable``; None for all n."""
-        size = affordable if self.automatic else n if self.sample is None else self.sample
-        size = int(size)
+        size = int(affordable if self.automatic else n if self.sample is None else self.sample)
         return None if size >= n else np.sort(self.rng.choice(n, size, replace=False))
 
     def work(self, X: Any) -> Work:
@@ -115,12 +105,10 @@ class Options:
         """A view of checked data, or of a neighbor graph, from given rows."""
         if isinstance(X, NeighborGraph):
             return GraphView(X, rows, self.threads)
-        kept = KEPT_BYTES if self.sample is None or self.automatic else self._free_share()
+        kept = KEPT_BYTES
+        if self.sample is not None and not self.automatic:
+            kept = int(KEPT_SHARE * available_memory())
         return View(X, rows, self.metric, self.metric_params, self.threads, kept)
-
-    @staticmethod
-    def _free_share() -> int:
-        return int(KEPT_SHARE * available_memory())
 
     @contextlib.contextmanager
     def working(self) -> Iterator[Monitor]:
@@ -133,20 +121,17 @@ def check_neighbors(
     n_neighbors: int | Sequence[int] | np.ndarray, most: int, n: int, why: str = ""
 ) -> list[int]:
     """Numbers of neighbors, each from 1 to ``most``, as a list."""
+    if isinstance(n_neighbors, np.ndarray):
+        n_neighbors = n_neighbors.tolist()
     several = isinstance(n_neighbors, list | tuple | range)
-    several = several or (isinstance(n_neighbors, np.ndarray) and n_neighbors.ndim > 0)
     numbers: list[Any] = list(n_neighbors) if several else [n_neighbors]  # type: ignore[arg-type]
     if not numbers:
         raise ParameterError("n_neighbors=[] is empty; give one integer or a list of them.")
     for k in numbers:
-        if not Integer(1).allows(k):
-            raise ParameterError(
-                f"n_neighbors={shown(k)} is not allowed; expected one integer >= 1, or a list of "
-                "them."
-            )
+        check_argument("n_neighbors", k, Integer(1))
+        if most < 1:
+            raise DataError(f"{n} rows are too few{why}; give more rows.")
         if k > most:
-            if most < 1:
-                raise DataError(f"{n} rows are too few{why}; give more rows.")
             raise ParameterError(
                 f"n_neighbors={k} is too many for {n} rows{why}; expected 1 to {most}."
             )

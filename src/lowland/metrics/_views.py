@@ -15,7 +15,6 @@ from lowland._engines.distances import neighbor_ranks
 from lowland._engines.distances.distance_rows import DistanceRows, blocks_of, distance_rows
 from lowland._engines.distances.filter_space import FULL_COLUMNS
 from lowland._engines.distances.metrics import from_products
-from lowland._engines.distances.neighbor_ranks import ranks_in
 from lowland._engines.neighbors.graph import NeighborGraph, refuse_own_neighbors
 from lowland._engines.neighbors.search import PRUNED_COLUMNS, neighbor_graph, neighbor_query
 
@@ -79,11 +78,10 @@ class Work(NamedTuple):
     def of(cls, X: Any, metric: Any, map_seconds: float | None = None) -> Work:
         """The costs for a checked table, dense or CSR, or a matrix of distances."""
         n, p = X.shape
-        dense = not is_sparse(X)
         packable = p <= FULL_COLUMNS and 4 * n * p <= PACKED_BYTES
-        whole = not (dense and from_products(metric) and packable)
-        budget = _budget(n, map_seconds)
-        return cls(n, _distance_seconds(X, metric), COUNT + 3e-11 * p, whole, budget)
+        whole = is_sparse(X) or not (from_products(metric) and packable)
+        pair, search = _distance_seconds(X, metric), COUNT + 3e-11 * p
+        return cls(n, pair, search, whole, _budget(n, map_seconds))
 
     @classmethod
     def of_graph(cls, n: int, map_seconds: float | None = None) -> Work:
@@ -160,8 +158,9 @@ class KeptRows:
         self._D = np.empty((len(rows), self.n))
         self._ranks = np.empty((len(rows), self.n), np.int32)
         for block in blocks_of(rows, self.n):
-            self._D[self._place[block]] = source.of(block)
-            self._ranks[self._place[block]] = ranks_in(self.of(block), block, threads)
+            places = self._place[block]
+            self._D[places] = source.of(block)
+            self._ranks[places] = neighbor_ranks.ranks_in(self._D[places], block, threads)
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
         """Distances of kept rows to all rows from ``since`` on, a fresh array."""
@@ -260,20 +259,20 @@ class View:
         return np.empty((len(self.rows), 0), int) if self._near is None else self._near.indices
 
     def _search(self, k: int, monitor: Monitor) -> Near:
-        known = {"metric": self.metric, "metric_params": self.params, "threads": self.threads}
         kept = self._kept_rows()
         if kept is not None:
             return Near(*kept.nearest(self.rows, k))
         if self.sampled and self.whole:
             return self._search_rows(k, monitor)
+        known: dict[str, Any] = {"metric": self.metric, "metric_params": self.params}
+        known |= {"threads": self.threads, "monitor": monitor}
         if not self.sampled:
             # "auto" is approximate for very many rows, unless there are few enough columns for
             # a tree.
             any_way = self.approximate or self.X.shape[1] <= PRUNED_COLUMNS
-            method = "auto" if any_way else "exact"
-            graph = neighbor_graph(self.X, k, method=method, monitor=monitor, **known)
+            graph = neighbor_graph(self.X, k, method="auto" if any_way else "exact", **known)
             return Near(graph.indices, graph.distances)
-        found = neighbor_query(self.X, self.X[self.rows], k + 1, monitor=monitor, **known)
+        found = neighbor_query(self.X, self.X[self.rows], k + 1, **known)
         # Each row finds itself, except perhaps among more than k equal rows.
         own = found.indices == self.rows[:, None]
         own[~own.any(axis=1), -1] = True
@@ -282,20 +281,12 @@ class View:
 
     def _search_rows(self, k: int, monitor: Monitor) -> Near:
         """The k nearest from whole rows of distances, which need no copy of the table."""
-        indices = np.empty((len(self.rows), k), np.int64)
-        distances = np.empty((len(self.rows), k))
-        done = 0
+        parts = []
         with monitor.phase("neighbors", total=len(self.rows)) as phase:
             for block in blocks_of(self.rows, self.n):
-                D = self.source.of(block)
-                ranks = neighbor_ranks.ranks_in(D.copy(), block, self.threads)
-                for i in range(len(block)):
-                    near = np.flatnonzero((ranks[i] > 0) & (ranks[i] <= k))
-                    near = near[np.argsort(ranks[i, near])]
-                    indices[done + i], distances[done + i] = near, D[i, near]
-                done += len(block)
+                parts.append(KeptRows(self._computed_rows, block, self.threads).nearest(block, k))
                 phase.advance(len(block))
-        return Near(indices, distances)
+        return Near(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _kept_rows(self) -> KeptRows | None:
         """Whole rows of distances from the measured rows, if they are worth their memory."""
@@ -310,10 +301,8 @@ class View:
     def _computed_rows(self) -> DistanceRows:
         """Whole rows of distances, computed each time they are asked for."""
         if self._shared.computed is None:
-            packed = PACKED_BYTES if self.sampled else None
-            self._shared.computed = distance_rows(
-                self.X, self.metric, self.params, self.threads, packed
-            )
+            known = (self.X, self.metric, self.params, self.threads)
+            self._shared.computed = distance_rows(*known, PACKED_BYTES if self.sampled else None)
         return self._shared.computed
 
     @property
@@ -338,16 +327,9 @@ class View:
         """Ranks of the partners (m, k) of the measured rows; only those ``asked`` for, in order."""
         counts = asked.sum(axis=1)
         some = np.flatnonzero(counts)
-        starts = np.concatenate([[0], np.cumsum(counts[some])])
-        return neighbor_ranks.partner_ranks(
-            self.source,
-            self.rows[some],
-            starts,
-            partners[asked],
-            self.threads,
-            monitor,
-            by_sorting=self.sampled and self.whole,
-        )
+        starts = np.append(0, np.cumsum(counts[some]))
+        found = (self.source, self.rows[some], starts, partners[asked], self.threads, monitor)
+        return neighbor_ranks.partner_ranks(*found, by_sorting=self.sampled and self.whole)
 
     def all_ranks(self, rows: np.ndarray) -> np.ndarray:
         """Ranks of all rows seen from a block of them, 0 for the row itself."""

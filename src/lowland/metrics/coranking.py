@@ -12,7 +12,7 @@ from lowland._base.memory import require_memory
 from lowland._engines.distances.distance_rows import blocks_of
 from lowland.metrics._comparison import Comparison, all_rows, positions, spread
 from lowland.metrics._measured import Measured, from_rows
-from lowland.metrics._options import ComparisonKeywords, check_neighbors
+from lowland.metrics._options import MapKeywords, check_neighbors
 
 
 class RnxCurve(NamedTuple):
@@ -25,7 +25,7 @@ class RnxCurve(NamedTuple):
 
 
 def coranking_matrix(
-    X: Any, Y: Any = None, n_neighbors: int | None = None, **options: Unpack[ComparisonKeywords]
+    X: Any, Y: Any = None, n_neighbors: int | None = None, **options: Unpack[MapKeywords]
 ) -> np.ndarray:
     """Q[k-1, l-1] = number of pairs (i, j) with rank k in the data and rank l in the map.
 
@@ -63,9 +63,13 @@ def coranking_matrix(
     """
     compared = Comparison.of(X, Y, **options)
     n = compared.n
-    if n_neighbors is not None:
+    if n_neighbors is not None:  # the corner, from neighbor lists alone
         (k,) = check_neighbors([n_neighbors], n - 1, n)
-        return _corner(compared, k)
+        rank_in_data = np.tile(np.arange(k), (len(compared.rows), 1))
+        rank_in_map = positions(compared.data_neighbors(k), compared.map_neighbors(k))
+        both = rank_in_map < k
+        counts = np.bincount(rank_in_data[both] * k + rank_in_map[both], minlength=k * k)
+        return counts.reshape(k, k)
     require_memory(
         3 * 8 * (n - 1) ** 2,
         task=f"the co-ranking matrix of {n} rows",
@@ -77,7 +81,7 @@ def coranking_matrix(
     return counts.reshape(n, n)[1:, 1:]
 
 
-def rnx_curve(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> RnxCurve:
+def rnx_curve(X: Any, Y: Any = None, **options: Unpack[MapKeywords]) -> RnxCurve:
     """R_NX(K) = ((n - 1) Q_NX(K) - K) / (n - 1 - K), K = 1 .. n - 2.
 
     Q_NX(K) is the :func:`neighbor_recall` for K neighbors; R_NX rescales it so that 0 is a random
@@ -94,7 +98,7 @@ def rnx_curve(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> R
     array([0.134, 0.433, 0.943])
     """
     compared = _sortable(Comparison.of(X, Y, **options))
-    n, m = _check_rows(compared.n), len(compared.rows)
+    n, m = compared.n, len(compared.rows)
     sums, squares = np.zeros(n - 2), np.zeros(n - 2)
     K = np.arange(1, n - 1)
     for (worse,) in _worse_ranks([compared]):
@@ -109,7 +113,7 @@ def rnx_curve(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> R
     return RnxCurve(K, ((n - 1) * mean - K) / chance, errors, m)
 
 
-def rnx_auc(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
+def rnx_auc(X: Any, Y: Any = None, **options: Unpack[MapKeywords]) -> Measured:
     """(sum_K R_NX(K) / K) / (sum_K 1 / K), K = 1 .. n - 2: the curve's area over a log scale of K.
 
     One number for all scales, in which small neighborhoods count most (Lee et al. 2015). 1 is
@@ -132,13 +136,16 @@ def rnx_auc(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Mea
 
 def _sortable(compared: Comparison) -> Comparison:
     """As many of the measured rows as all ranks are affordable for."""
+    if compared.n < 4:
+        raise DataError(f"R_NX needs at least 4 rows (n_samples={compared.n}); give more rows.")
     return compared.fewer(compared.work.ranks())
 
 
 def rnx_aucs(comparisons: list[Comparison]) -> list[Measured]:
     """:func:`rnx_auc` of several maps of the same data, whose ranks are computed once."""
-    comparisons = _same_rows(comparisons)
-    n = _check_rows(comparisons[0].n)
+    first = _sortable(comparisons[0])
+    comparisons = [first, *(first.with_map(compared.map.table) for compared in comparisons[1:])]
+    n = first.n
     K = np.arange(1.0, n - 1)
     # A pair is common to both neighborhoods from its worse rank on, and R_NX is linear in the
     # common pairs: each pair adds the weights of all K from its worse rank to the end.
@@ -153,24 +160,10 @@ def rnx_aucs(comparisons: list[Comparison]) -> list[Measured]:
     return [from_rows((np.concatenate(found) - chance) / np.sum(1 / K), n) for found in values]
 
 
-def _same_rows(comparisons: list[Comparison]) -> list[Comparison]:
-    first = _sortable(comparisons[0])
-    return [first, *(first.with_map(compared.map.table) for compared in comparisons[1:])]
-
-
-def _check_rows(n: int) -> int:
-    if n < 4:
-        raise DataError(f"R_NX needs at least 4 rows (n_samples={n}); give more rows.")
-    return n
-
-
 def _rank_blocks(comparisons: list[Comparison]) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
     """Ranks of all rows, in the data and in each map, for blocks of the measured ones."""
     first = comparisons[0]
-    with (
-        first.options.working() as monitor,
-        monitor.phase("ranks", total=len(first.rows)) as phase,
-    ):
+    with first.options.working() as monitor, monitor.phase("ranks", total=len(first.rows)) as phase:
         for block in blocks_of(first.rows, first.n * len(comparisons)):  # all are held at once
             maps = [compared.map.all_ranks(block) for compared in comparisons]
             yield first.data.all_ranks(block), maps
@@ -186,15 +179,6 @@ def _worse_ranks(comparisons: list[Comparison]) -> Iterator[list[np.ndarray]]:
         yield worse
 
 
-def _corner(compared: Comparison, k: int) -> np.ndarray:
-    """The first k ranks, from neighbor lists alone."""
-    rank_in_data = np.tile(np.arange(k), (len(compared.rows), 1))
-    rank_in_map = positions(compared.data_neighbors(k), compared.map_neighbors(k))
-    both = rank_in_map < k
-    counts = np.bincount(rank_in_data[both] * k + rank_in_map[both], minlength=k * k)
-    return counts.reshape(k, k)
-
-
 # Mean relative rank errors (Lee & Verleysen 2007).
 
 
@@ -206,10 +190,7 @@ class RankErrors(NamedTuple):
 
 
 def mean_relative_rank_errors(
-    X: Any,
-    Y: Any = None,
-    n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[ComparisonKeywords],
+    X: Any, Y: Any = None, n_neighbors: int | Sequence[int] = 10, **options: Unpack[MapKeywords]
 ) -> RankErrors | list[RankErrors]:
     """1 / (n H_k) sum_i sum_j |r_ij - r'_ij| / s_ij,  H_k = sum_{l=1..k} |n - 2l + 1| / l.
 
@@ -245,7 +226,7 @@ def mean_relative_rank_errors(
     """
     compared = Comparison.of(X, Y, **options)
     n = compared.n
-    sizes = check_neighbors(n_neighbors, (n - 1) // 2, n, ", because it must be below n / 2")
+    sizes = _sizes(n_neighbors, n)
     most = max(sizes)
     false, missing = _moves(compared.data_ranks(most)), _moves(compared.map_ranks(most))
     found = [RankErrors(_mean(false, k, n), _mean(missing, k, n)) for k in sizes]
@@ -267,10 +248,7 @@ def _mean(moves: np.ndarray, k: int, n: int) -> Measured:
 
 
 def neighbor_recall(
-    X: Any,
-    Y: Any = None,
-    n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[ComparisonKeywords],
+    X: Any, Y: Any = None, n_neighbors: int | Sequence[int] = 10, **options: Unpack[MapKeywords]
 ) -> Measured | list[Measured]:
     """Q(k) = 1 / (n k) sum_i |data's k nearest of i, also among the map's k nearest|.
 
@@ -300,10 +278,7 @@ def neighbor_recall(
 
 
 def lcmc(
-    X: Any,
-    Y: Any = None,
-    n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[ComparisonKeywords],
+    X: Any, Y: Any = None, n_neighbors: int | Sequence[int] = 10, **options: Unpack[MapKeywords]
 ) -> Measured | list[Measured]:
     """LCMC(k) = Q(k) - k / (n - 1): the recall less what chance would give (Chen & Buja 2009).
 
@@ -339,10 +314,7 @@ def _recalls(compared: Comparison, n_neighbors: Any, corrected: bool) -> Measure
 
 
 def trustworthiness(
-    X: Any,
-    Y: Any = None,
-    n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[ComparisonKeywords],
+    X: Any, Y: Any = None, n_neighbors: int | Sequence[int] = 10, **options: Unpack[MapKeywords]
 ) -> Measured | list[Measured]:
     """T(k) = 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in map's k nearest of i} max(0, r_ij - k).
 
@@ -382,15 +354,11 @@ def trustworthiness(
     0.9202
     """
     compared = Comparison.of(X, Y, **options)
-    sizes = _sizes(n_neighbors, compared.n)
-    return _means(compared, compared.data_ranks(max(sizes)), sizes, n_neighbors)
+    return _means(compared, compared.data_ranks, n_neighbors)
 
 
 def continuity(
-    X: Any,
-    Y: Any = None,
-    n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[ComparisonKeywords],
+    X: Any, Y: Any = None, n_neighbors: int | Sequence[int] = 10, **options: Unpack[MapKeywords]
 ) -> Measured | list[Measured]:
     """C(k) = 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in data's k nearest of i} max(0, r'_ij - k).
 
@@ -406,12 +374,11 @@ def continuity(
     0.9534
     """
     compared = Comparison.of(X, Y, **options)
-    sizes = _sizes(n_neighbors, compared.n)
-    return _means(compared, compared.map_ranks(max(sizes)), sizes, n_neighbors)
+    return _means(compared, compared.map_ranks, n_neighbors)
 
 
 def point_trust(
-    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[ComparisonKeywords]
+    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[MapKeywords]
 ) -> np.ndarray:
     """Each point's share in :func:`trustworthiness`, for coloring the map; their mean is T(k).
 
@@ -431,7 +398,7 @@ def point_trust(
 
 
 def point_continuity(
-    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[ComparisonKeywords]
+    X: Any, Y: Any = None, n_neighbors: int = 10, **options: Unpack[MapKeywords]
 ) -> np.ndarray:
     """Each point's share in :func:`continuity`, for coloring the map; their mean is C(k).
 
@@ -452,8 +419,8 @@ def point_scores(ranks: np.ndarray, k: int, n: int) -> np.ndarray:
     return 1 - excess * (2 / (k * (2 * n - 3 * k - 1)))
 
 
-def _means(
-    compared: Comparison, ranks: np.ndarray, sizes: list[int], n_neighbors: Any
-) -> Measured | list[Measured]:
+def _means(compared: Comparison, ranks_of: Any, n_neighbors: Any) -> Measured | list[Measured]:
+    sizes = _sizes(n_neighbors, compared.n)
+    ranks = ranks_of(max(sizes))
     found = [from_rows(point_scores(ranks, k, compared.n), compared.n) for k in sizes]
     return found[0] if np.ndim(n_neighbors) == 0 else found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._base.constraints import Boolean, Integer, OneOf, Real, Seed
+from lowland._base.constraints import Boolean, Integer, OneOf, Real, Seed, check_argument
 from lowland._base.context import generator
-from lowland._base.errors import DataError, ParameterError, check_name
-from lowland._base.monitor import Monitor
+from lowland._base.errors import DataError, check_name
 from lowland._base.validation import as_array, check_matrix, is_sparse
 from lowland._engines.distances.distance_rows import blocks_of
 from lowland._engines.linalg.principal_axes import broken_stick
@@ -116,17 +116,21 @@ def intrinsic_dimension(
     (True, 0.24)
     """
     check_name("method", method, METHODS)
-    if not Real(0, 1, closed="left").allows(discard):
-        raise ParameterError(f"discard={discard!r} is not allowed; give a share in [0, 1).")
-    if not Integer(2).allows(n_neighbors):
-        raise ParameterError(
-            f"n_neighbors={n_neighbors!r} is not allowed; expected an integer >= 2."
-        )
+    check_argument("discard", discard, Real(0, 1, closed="left"))
+    check_argument("n_neighbors", n_neighbors, Integer(2))
     settings = Options(**options)
     if method == "pca":
         return _participation(settings.checked(X, "X"), settings)
-    distances = _distances(X, 2 if method == "twonn" else n_neighbors, settings)
-    return _twonn(distances, discard) if method == "twonn" else _mle(distances)
+    if method == "mle":
+        near = _distances(X, n_neighbors, settings)
+        count = len(near) * (n_neighbors - 1)
+        logs = np.log(near[:, -1:] / near[:, :-1]).sum()
+        return _of_rate("mle", count, logs, len(near))
+    near = _distances(X, 2, settings)
+    ratios = np.sort(np.log(near[:, 1] / near[:, 0]))
+    kept = max(1, len(ratios) - int(np.ceil(discard * len(ratios))))
+    total = ratios[:kept].sum() + (len(ratios) - kept) * ratios[kept - 1]
+    return _of_rate("twonn", kept, total, len(ratios))
 
 
 def _distances(X: Any, k: int, settings: Options) -> np.ndarray:
@@ -154,34 +158,19 @@ def _search(X: Any, k: int, settings: Options) -> np.ndarray:
         return view.nearest(k, monitor).distances.astype(np.float64)
 
 
-def _rate(count: float, total: float, weight: float) -> tuple[float, tuple[float, float]]:
-    """Rate of exponentials whose ``count`` observed ones sum (with the censored) to ``total``.
+def _of_rate(method: str, count: int, total: float, rows: int) -> Dimension:
+    """The rate of exponentials whose ``count`` observed ones sum (with the censored) to ``total``.
 
-    2 d total ~ chi^2 with 2 count degrees of freedom gives the interval; ``weight`` is the share
-    of the count that is independent.
+    2 d total ~ chi^2 with 2 count degrees of freedom gives the interval, for the share of the count
+    that is independent.
     """
     from scipy.stats import chi2
 
     if total <= 0:
         raise DataError("X: neighbors of every row are all equally far; no dimension fits that.")
-    value, freedom = count / total, 2 * count * weight
+    value, freedom = count / total, 2 * count * INDEPENDENT[method]
     low, high = chi2.ppf([0.025, 0.975], freedom) / freedom
-    return value, (value * low, value * high)
-
-
-def _twonn(near: np.ndarray, discard: float) -> Dimension:
-    ratios = np.sort(np.log(near[:, 1] / near[:, 0]))
-    kept = max(1, len(ratios) - int(np.ceil(discard * len(ratios))))
-    total = ratios[:kept].sum() + (len(ratios) - kept) * ratios[kept - 1]
-    value, interval = _rate(kept, total, INDEPENDENT["twonn"])
-    return Dimension(value, interval, "twonn", len(ratios))
-
-
-def _mle(near: np.ndarray) -> Dimension:
-    k = near.shape[1]
-    logs = np.log(near[:, -1:] / near[:, :-1]).sum()
-    value, interval = _rate(len(near) * (k - 1), logs, INDEPENDENT["mle"])
-    return Dimension(value, interval, "mle", len(near))
+    return Dimension(value, (value * low, value * high), method, rows)
 
 
 def _participation(X: Any, settings: Options) -> Dimension:
@@ -194,54 +183,46 @@ def _participation(X: Any, settings: Options) -> Dimension:
     groups = np.array_split(settings.rng.permutation(n), min(GROUPS, n))
     # The covariance and the inner products of rows have the same eigenvalues.
     few_rows = X.shape[1] > max(n, WIDE)
+    matrices = (_grams if few_rows else _scatters)(X, [np.array([], int), *groups])
     with settings.working():
-        spectrum = _GramSums(X) if few_rows else _ScatterSums(X)
-        value = spectrum.ratio_without(np.array([], int))
-        others = np.array([spectrum.ratio_without(group) for group in groups])
-    g = len(groups)
+        value, *without = [_participation_ratio(S) for S in matrices]
+    g, others = len(groups), np.array(without)
     reach = 1.96 * np.sqrt((g - 1) / g * ((others - others.mean()) ** 2).sum())
     return Dimension(value, (max(0.0, value - reach), value + reach), "pca", n)
 
 
-def _ratio(trace: float, squares: float) -> float:
+def _participation_ratio(S: np.ndarray) -> float:
+    """(sum l)^2 / sum l^2 of the eigenvalues l, without computing them."""
+    trace = np.trace(S)
     if trace <= 0:
         raise DataError("X: all rows are equal; no dimension fits that.")
-    return float(trace**2 / squares)
+    return float(trace**2 / (S**2).sum())
 
 
-class _ScatterSums:
-    """Participation ratio from X^T X, less that of left-out rows."""
+def _scatters(X: Any, groups: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """n times the covariance of the rows without each group, from X^T X."""
 
-    def __init__(self, X: Any) -> None:
-        X = X.astype(np.float64)
-        self.X = X if is_sparse(X) else X - X.mean(axis=0)
-        self.second, self.first = self._sums(self.X)
-
-    @staticmethod
-    def _sums(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def sums(X: Any) -> tuple[np.ndarray, np.ndarray]:
         second = X.T @ X
         return second.toarray() if is_sparse(X) else second, np.asarray(X.sum(axis=0)).ravel()
 
-    def ratio_without(self, rows: np.ndarray) -> float:
-        second, first = self._sums(self.X[rows])
-        n = self.X.shape[0] - len(rows)
-        total = self.first - first
-        S = self.second - second - np.outer(total, total) / n
-        return _ratio(np.trace(S), (S**2).sum())
+    X = X.astype(np.float64)
+    X = X if is_sparse(X) else X - X.mean(axis=0)
+    second, first = sums(X)
+    for rows in groups:
+        left_out, total = sums(X[rows])
+        total = first - total
+        yield second - left_out - np.outer(total, total) / (X.shape[0] - len(rows))
 
 
-class _GramSums:
-    """Participation ratio from X X^T, less the left-out rows."""
-
-    def __init__(self, X: Any) -> None:
-        gram = X.astype(np.float64) @ X.T.astype(np.float64)
-        self.gram = gram.toarray() if is_sparse(gram) else gram
-
-    def ratio_without(self, rows: np.ndarray) -> float:
-        keep = np.setdiff1d(np.arange(len(self.gram)), rows)
-        K = self.gram[np.ix_(keep, keep)]
-        K = K - K.mean(axis=0) - K.mean(axis=1, keepdims=True) + K.mean()
-        return _ratio(np.trace(K), (K**2).sum())
+def _grams(X: Any, groups: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """Inner products of the centered rows without each group, from X X^T."""
+    gram = X.astype(np.float64) @ X.T.astype(np.float64)
+    gram = gram.toarray() if is_sparse(gram) else gram
+    for rows in groups:
+        keep = np.setdiff1d(np.arange(len(gram)), rows)
+        K = gram[np.ix_(keep, keep)]
+        yield K - K.mean(axis=0) - K.mean(axis=1, keepdims=True) + K.mean()
 
 
 # Concentration of distances: how little near and far rows differ in many dimensions.
@@ -305,10 +286,10 @@ def distance_concentration(
         options["sample"] = MEASURED_ROWS
     settings = Options(**options)
     view = settings.view(X)
-    n = view.n
+    n, m = view.n, len(view.rows)
     (k,) = check_neighbors([n_neighbors], n - 1, n)
     parts = []
-    with settings.working() as monitor, monitor.phase("distances", total=len(view.rows)) as phase:
+    with settings.working() as monitor, monitor.phase("distances", total=m) as phase:
         for block in blocks_of(view.rows, n):
             parts.append(_flatness(view.source.of(block), block, k))
             phase.advance(len(block))
@@ -388,7 +369,12 @@ def hubness(X: Any, n_neighbors: int = 10, **options: Unpack[Keywords]) -> Hubne
     n = len(X) if isinstance(X, NeighborGraph) else X.shape[0]
     (k,) = check_neighbors([n_neighbors], n - 1, n)
     with settings.working() as monitor:
-        near = _neighbors(X, k, settings, monitor)
+        if isinstance(X, NeighborGraph):
+            near = settings.view_from(X, None).nearest(k, monitor).indices
+        else:  # approximate above 200 000 rows, where a few errors hide no hub
+            known: dict[str, Any] = {"metric": settings.metric, "threads": settings.threads}
+            known |= {"metric_params": settings.metric_params, "rng": settings.rng}
+            near = neighbor_graph(X, k, monitor=monitor, **known).indices
     counts = np.bincount(near.ravel(), minlength=n)
     gap = counts - counts.mean()
     deviation = np.sqrt(np.mean(gap**2))
@@ -397,39 +383,11 @@ def hubness(X: Any, n_neighbors: int = 10, **options: Unpack[Keywords]) -> Hubne
     return Hubness(skewness, float((counts == 0).mean()), float(top), counts)
 
 
-def _neighbors(X: Any, k: int, settings: Options, monitor: Monitor) -> np.ndarray:
-    """Neighbors of all rows, approximate above 200 000 rows, where a few errors hide no hub."""
-    if isinstance(X, NeighborGraph):
-        return settings.view_from(X, None).nearest(k, monitor).indices
-    return neighbor_graph(
-        X,
-        k,
-        metric=settings.metric,
-        metric_params=settings.metric_params,
-        threads=settings.threads,
-        rng=settings.rng,
-        monitor=monitor,
-    ).indices
-
-
 # How many principal components stand out from what chance alone gives.
 
 
-ALLOWED = {
-    "rule": OneOf("parallel", "broken_stick"),
-    "scale": Boolean(),
-    "n_draws": Integer(1),
-    "random_state": Seed(),
-}
-
-
 def chance_shares(
-    X: Any,
-    rule: str = "parallel",
-    *,
-    scale: bool = False,
-    n_draws: int = 20,
-    random_state: Any = 0,
+    X: Any, rule: str = "parallel", *, scale: bool = False, n_draws: int = 20, random_state: Any = 0
 ) -> np.ndarray:
     """The share of the variance that each principal component would have by chance.
 
@@ -469,13 +427,10 @@ def chance_shares(
     >>> int((own > chance_shares(X, scale=True)).sum())
     3
     """
-    given = {"rule": rule, "scale": scale, "n_draws": n_draws, "random_state": random_state}
-    for name, value in given.items():
-        if not ALLOWED[name].allows(value):
-            raise ParameterError(
-                f"chance_shares: {name}={value!r} is not allowed; expected "
-                f"{ALLOWED[name].describe()}."
-            )
+    check_argument("rule", rule, OneOf("parallel", "broken_stick"))
+    check_argument("scale", scale, Boolean())
+    check_argument("n_draws", n_draws, Integer(1))
+    check_argument("random_state", random_state, Seed())
     X = np.asarray(check_matrix(X, owner="chance_shares", min_rows=2), dtype=np.float64)
     if not (X[0] != X).any():
         raise DataError("X: all rows are equal; there is no variance to divide.")
@@ -483,8 +438,8 @@ def chance_shares(
     variances = (variances > 0) * 1.0 if scale else variances
     if rule == "broken_stick":
         return broken_stick(min(len(X) - 1, int((variances > 0).sum())))
-    rng = generator(random_state)
-    return chance_variances(variances, len(X), rng, n_draws) / variances.sum()
+    chance = chance_variances(variances, len(X), generator(random_state), n_draws)
+    return chance / variances.sum()
 
 
 def elbow(values: Any) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import scipy.sparse
 
+from lowland._base.constraints import Integer, check_argument
 from lowland._base.errors import DataError
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
@@ -18,16 +19,15 @@ from lowland._engines.graphs.components import connected_components
 from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.eigen import all_eigenpairs, smallest_eigenpairs
 from lowland._engines.neighbors.duplicates import equal_rows
-from lowland._engines.neighbors.search import neighbor_graph
+from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 from lowland.metrics._cloud import (
     Cloud,
-    checked_graph,
     checked_islands,
-    checked_neighbors,
     checked_pairs,
     linked_pairs,
     neighboring_pairs,
 )
+from lowland.metrics._comparison import check_graph_rows
 from lowland.metrics._options import Keywords, Options
 
 
@@ -38,58 +38,37 @@ def with_bridges(gaps: list[Any], verdict_of: Callable[[float], str]) -> list[An
     maximum spanning tree of the graph whose edges are cuts. A gap is as real as the widest chain
     around it allows.
     """
-    tree = _spanning_tree(gaps)
-    found = []
+    chains, found = _widest_chains(gaps), []
     for gap in gaps:
-        if gap.verdict != "real":
-            found.append(gap)
-            continue
-        path, width = _path(tree, gap.one, gap.other)
-        around = verdict_of(width)
-        if len(path) > 2 and around != "real":
-            verdict = "bridged" if around == "not in the data" else "unclear"
-            gap = gap._replace(verdict=verdict, through=tuple(path[1:-1]))
+        if gap.verdict == "real":
+            path, width = chains[gap.one, gap.other]
+            around = verdict_of(width)
+            if len(path) > 2 and around != "real":
+                verdict = "bridged" if around == "not in the data" else "unclear"
+                gap = gap._replace(verdict=verdict, through=path[1:-1])
         found.append(gap)
     return found
 
 
-def _spanning_tree(gaps: list[Any]) -> dict[int, dict[int, float]]:
-    """Islands and the cuts to their neighbors in the maximum spanning forest (Kruskal)."""
-    root: dict[int, int] = {}
-    tree: dict[int, dict[int, float]] = {}
+def _widest_chains(gaps: list[Any]) -> dict[tuple[int, int], tuple[tuple[int, ...], float]]:
+    """For each two connected islands, the widest chain from one to the other, and its width.
 
-    def find(island: int) -> int:
-        while root.setdefault(island, island) != island:
-            root[island] = root[root[island]]
-            island = root[island]
-        return island
-
+    Kruskal's algorithm: a gap that joins two trees ends the chains between their islands.
+    """
     tested = [gap for gap in gaps if not math.isnan(gap.cut)]
+    islands = {island for gap in tested for island in (gap.one, gap.other)}
+    tree_of: dict[int, tuple[int, ...]] = {island: (island,) for island in islands}
+    chains: dict[tuple[int, int], tuple[tuple[int, ...], float]]
+    chains = {(island, island): ((island,), math.inf) for island in islands}
     for gap in sorted(tested, key=lambda gap: (-gap.cut, gap.one, gap.other)):
-        one, other = find(gap.one), find(gap.other)
-        if one != other:
-            root[one] = other
-            tree.setdefault(gap.one, {})[gap.other] = gap.cut
-            tree.setdefault(gap.other, {})[gap.one] = gap.cut
-    return tree
-
-
-def _path(tree: dict[int, dict[int, float]], start: int, goal: int) -> tuple[list[int], float]:
-    """The way through a tree, and its smallest cut."""
-    before = {start: start}
-    waiting = [start]
-    while waiting and goal not in before:
-        here = waiting.pop()
-        for there in tree[here]:
-            if there not in before:
-                before[there] = here
-                waiting.append(there)
-    path, width = [goal], float("inf")
-    while path[-1] != start:
-        here = path[-1]
-        path.append(before[here])
-        width = min(width, tree[here][before[here]])
-    return path[::-1], width
+        one, other = tree_of[gap.one], tree_of[gap.other]
+        if gap.other in one:
+            continue
+        for a, b in itertools.product(one, other):
+            path = chains[a, gap.one][0] + chains[gap.other, b][0]
+            chains[a, b], chains[b, a] = (path, gap.cut), (path[::-1], gap.cut)
+        tree_of |= dict.fromkeys(one + other, one + other)
+    return chains
 
 
 # Gaps along curves: where points lie on a line, wide gaps between neighbors occur by chance.
@@ -109,6 +88,8 @@ def may_be_spacing(A: np.ndarray, B: np.ndarray, threads: int) -> bool:
     one. A gap along a curve is therefore compared with the widest spacing inside of the two sides,
     the longest edge of their minimum spanning trees. In more dimensions there is a way around.
     """
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
     widest = 0.0
     for side in (A, B):
         if len(side) < FEWEST_ON_CURVE:
@@ -122,24 +103,11 @@ def may_be_spacing(A: np.ndarray, B: np.ndarray, threads: int) -> bool:
         dimension = np.median(np.log(k / (k // 3)) / np.log(far[growing] / near[growing]))
         if dimension >= CURVE:
             return False
-        widest = max(widest, _longest_edge(graph.to_csr()))
-    return _between(A, B) < WIDER * widest
-
-
-def _longest_edge(graph: scipy.sparse.csr_matrix) -> float:
-    """Of the minimum spanning tree; infinite if the graph falls apart, as it has wider spacings."""
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    tree = minimum_spanning_tree(graph)
-    whole = tree.nnz == graph.shape[0] - 1
-    return float(tree.data.max(initial=0.0)) if whole else np.inf
-
-
-def _between(A: np.ndarray, B: np.ndarray) -> float:
-    """The smallest distance of two points, one of each set."""
-    squares = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T
-    one, other = np.unravel_index(int(np.argmin(squares)), squares.shape)
-    return float(np.linalg.norm(A[one] - B[other]))
+        tree = minimum_spanning_tree(graph.to_csr())
+        whole = tree.nnz == len(side) - 1  # a graph that falls apart has wider spacings
+        widest = max(widest, float(tree.data.max(initial=0.0)) if whole else np.inf)
+    between = neighbor_query(A, B, 1, threads=threads).distances.min()
+    return float(between) < WIDER * widest
 
 
 # Whether the gap between two islands of a map is in the data.
@@ -238,21 +206,19 @@ def gap_test(
     >>> [(gap.one, gap.other, gap.verdict) for gap in gap_test(X, islands)]
     [(1, 2, 'not in the data'), (1, 3, 'real'), (2, 3, 'real')]
     """
+    check_argument("n_neighbors", n_neighbors, Integer(1))
     how = Options(**options)
-    cloud = Cloud.over(X, how)
+    cloud = X if isinstance(X, Cloud) else Cloud(X, how)
     codes = checked_islands(islands, cloud.n)
-    n_neighbors, graph = checked_neighbors(n_neighbors), checked_graph(graph, cloud.n)
-    if pairs is None:
-        found = _pairs(codes, Y, graph)
-    else:
-        found = checked_pairs(pairs, int(codes.max(initial=0)))
-    sizes = np.bincount(codes)
-    found = sorted(found, key=lambda pair: -min(sizes[pair[0]], sizes[pair[1]]))[:MOST_PAIRS]
-    members = [np.flatnonzero(codes == number) for number in range(len(sizes))]
+    members = [np.flatnonzero(codes == number) for number in range(codes.max(initial=0) + 1)]
+    if graph is not None:
+        check_graph_rows(graph, cloud.n)
+    found = _pairs(codes, Y, graph) if pairs is None else checked_pairs(pairs, len(members) - 1)
+    found.sort(key=lambda pair: -min(len(members[number]) for number in pair))
     seed = int(how.rng.integers(2**31))
     gaps = []
     with limit_blas(1):
-        for one, other in sorted(found):
+        for one, other in sorted(found[:MOST_PAIRS]):
             # The numbers of islands are not part of the seed: if a map is turned, islands of equal
             # size may change numbers, but not what is said of them.
             rng = np.random.default_rng(seed)
@@ -311,12 +277,10 @@ def sampled(
     if len(A) + len(B) <= ROWS:
         return A, B
     if len(B) < len(A):
-        small, large = sampled(B, A, rng)
-        return large, small
+        return sampled(B, A, rng)[::-1]
     few = max(round(ROWS * len(A) / (len(A) + len(B))), min(FEWEST, len(A)))
-    parts = ((A, few), (B, ROWS - few))
-    small, large = (np.sort(rng.choice(side, size, replace=False)) for side, size in parts)
-    return small, large
+    small = np.sort(rng.choice(A, few, replace=False))
+    return small, np.sort(rng.choice(B, ROWS - few, replace=False))
 
 
 def cut_between(
@@ -406,10 +370,10 @@ def _pairs(codes: np.ndarray, Y: Any, graph: Any) -> list[tuple[int, int]]:
     Y = np.asarray(check_matrix(Y, owner="gap_test", argument="Y"), dtype=np.float64)
     if len(Y) != len(codes):
         raise DataError(f"Y has {len(Y)} rows, but X has {len(codes)}; give a map of the same.")
-    found = set(neighboring_pairs(Y, codes))
+    found = neighboring_pairs(Y, codes)
     if graph is not None:
-        found |= set(linked_pairs(graph.indices[:, :NEIGHBORS], codes))
-    return sorted(found)
+        found += linked_pairs(graph.indices[:, :NEIGHBORS], codes)
+    return sorted(set(found))
 
 
 # Whether one island of a map holds two groups that the data separate.
@@ -439,10 +403,10 @@ def inner_gaps(
     >>> inner_gaps(X, np.ones(400, int))[1].verdict
     'real'
     """
+    check_argument("n_neighbors", n_neighbors, Integer(1))
     how = Options(**options)
-    cloud = Cloud.over(X, how)
+    cloud = X if isinstance(X, Cloud) else Cloud(X, how)
     codes = checked_islands(islands, cloud.n)
-    n_neighbors = checked_neighbors(n_neighbors)
     seed = int(how.rng.integers(2**31))
     found = {}
     with limit_blas(1):
@@ -450,9 +414,9 @@ def inner_gaps(
             rng = np.random.default_rng(seed)  # not of the number, see gap_test
             rows = np.flatnonzero(codes == number)
             rows = np.sort(rng.choice(rows, min(SPLIT_ROWS, len(rows)), replace=False))
-            points = rows
-            if len(rows) >= FEWEST_SPLIT:
-                points = distinct(cloud.of(rows), how.threads)
+            if len(rows) < FEWEST_SPLIT:
+                continue
+            points = distinct(cloud.of(rows), how.threads)
             if len(points) >= FEWEST_SPLIT:
                 found[number] = split_gap(number, points, n_neighbors, rng, how.threads)
     return found
@@ -487,39 +451,21 @@ def best_split(X: np.ndarray, k: int, threads: int, rng: np.random.Generator) ->
     W = scipy.sparse.csr_matrix((ones, ids.ravel(), np.arange(0, n * k + 1, k)), (n, n))
     W = (W + W.T).tocsr()
     n_parts, part = connected_components(W)
-    if n_parts > 1:
-        along = _by_parts(part, n_parts, n)
+    if n_parts > 1:  # in the order of their sizes, so that a sweep does not cut any of them first
+        along = np.argsort(np.argsort(-np.bincount(part), kind="stable"))[part].astype(float)
     else:
         L, degrees = laplacian(W, "symmetric")
-        with Monitor("metrics", verbose=False) as monitor:
-            pairs = smallest_eigenpairs(
-                L,
-                1,
-                tol=1e-3,
-                rng=rng,
-                monitor=monitor,
-                threads=threads,
-                trivial=np.sqrt(degrees),
-                norm=2.0,
-            )
+        known: dict[str, Any] = {"trivial": np.sqrt(degrees), "norm": 2.0, "threads": threads}
+        pairs = smallest_eigenpairs(L, 1, tol=1e-3, rng=rng, monitor=Monitor(), **known)
         along = pairs.vectors[:, 0] / np.sqrt(degrees)
     return _sweep(W, along)
-
-
-def _by_parts(part: np.ndarray, n_parts: int, n: int) -> np.ndarray:
-    """Components in the order of their sizes, so that a sweep does not cut any of them first."""
-    sizes = np.bincount(part, minlength=n_parts)
-    place = np.empty(n_parts)
-    place[np.argsort(-sizes, kind="stable")] = np.arange(n_parts)
-    return place[part]
 
 
 def _sweep(W: Any, along: np.ndarray) -> np.ndarray:
     """The threshold with the least conductance, cut / volume of the smaller side."""
     n = len(along)
     order = np.argsort(along, kind="stable")
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(n)
+    place = np.argsort(order)
     edges = W.tocoo()
     # An edge from place a to place b > a is cut by every threshold between the two.
     low = np.minimum(place[edges.row], place[edges.col])

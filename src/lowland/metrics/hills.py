@@ -242,10 +242,7 @@ def island_stability(islands: Any, others: Sequence[Any]) -> list[IslandStabilit
     """
     codes = checked_islands(islands)
     if not isinstance(others, Sequence | np.ndarray) or len(others) == 0:
-        raise ParameterError(
-            f"others={shown(others)} is not allowed; give the islands of at least one other map, "
-            "in a list."
-        )
+        raise ParameterError(f"others={shown(others)} is not allowed; give a list of islands.")
     refits = [
         checked_islands(other, len(codes), f"others[{number}]", least=-1)
         for number, other in enumerate(others)
@@ -253,9 +250,9 @@ def island_stability(islands: Any, others: Sequence[Any]) -> list[IslandStabilit
     found = []
     for island in range(1, int(codes.max(initial=0)) + 1):
         inside = codes == island
-        values = [_best_jaccard(inside, other) for other in refits]
-        if any(value is not None for value in values):
-            known = np.array([value for value in values if value is not None])
+        present = [other for other in refits if (inside & (other >= 0)).any()]
+        if present:
+            known = np.array([_best_jaccard(inside, other) for other in present])
             shared = _shared_rows([inside & (other >= 0) for other in refits])
             found.append(_judged(island, known, int(inside.sum()), shared))
     return found
@@ -271,20 +268,19 @@ def _shared_rows(present: Sequence[np.ndarray]) -> float:
     return share if share < 1 else 0.0
 
 
-def _best_jaccard(inside: np.ndarray, other: np.ndarray) -> float | None:
-    """The largest Jaccard index of one island with any of another map; None without its rows."""
+def _best_jaccard(inside: np.ndarray, other: np.ndarray) -> float:
+    """The largest Jaccard index of one island with any of another map that has rows of it."""
     present = other >= 0
-    size = int((inside & present).sum())
-    if not size:
-        return None
     sizes = np.bincount(other[present])
     common = np.bincount(other[inside & present], minlength=len(sizes))
-    index = common / (sizes + size - common)
+    index = common / (sizes + common.sum() - common)
     return float(index[1:].max(initial=0.0))  # 0 stands for points outside of all islands
 
 
 def _judged(island: int, values: np.ndarray, rows: int, shared: float) -> IslandStability:
     """The mean, and the 90 % prediction interval of the mean of as many other values."""
+    from scipy.special import stdtrit
+
     m, mean = len(values), float(values.mean())
     variance = float(values.var(ddof=1)) / (1 - shared) if m > 1 else 0.0
     # Counting error of one index. One row more in and one more out, because an index of 1 in all
@@ -293,14 +289,7 @@ def _judged(island: int, values: np.ndarray, rows: int, shared: float) -> Island
     variance += share * (1 - share) / rows
     # Two means, this one and the other; Student's 95 % quantile for few values.
     spread = 2 * variance * (1 + (m - 1) * shared) / m
-    reach = _student(m - 1) * float(np.sqrt(spread))
+    reach = float(stdtrit(max(m - 1, 1), 0.95)) * float(np.sqrt(spread))
     low, high = max(0.0, mean - reach), min(1.0, mean + reach)
     verdict = "stable" if mean > STABLE else "unstable" if mean < UNSTABLE else "doubtful"
     return IslandStability(island, mean, low, high, verdict)
-
-
-def _student(freedom: int) -> float:
-    """The 95 % quantile of Student's t distribution."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(freedom, 1), 0.95))

@@ -6,18 +6,19 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._base.constraints import Integer
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, check_argument
+from lowland._base.errors import DataError
 from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.validation import check_matrix, with_room
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.search import neighbor_graph
-from lowland.metrics._comparison import positions, spread
-from lowland.metrics._options import ComparisonKeywords
+from lowland.metrics._comparison import of_all, positions
+from lowland.metrics._options import MapKeywords
 from lowland.metrics.missing import NEIGHBORS, Neighborhoods, map_distances, missing_p_values, slack
 
 KINDS = ("fine", "misplaced", "torn", "pressed")
 NOT_MEASURED = -1
+POINTWISE = ("missing", "strangers", "home", "spread")  # numbers of each point
 MISPLACED, TORN, PRESSED = 0.8, 0.5, 0.5  # of missing, missing, strangers
 WIDE = 2.0  # spreads beyond so many medians are not one place
 OUTSIDE = 2.0  # a misplaced point is so many spreads away from its home, or farther
@@ -36,6 +37,11 @@ class PointHome(NamedTuple):
     n_neighbors: int  # k
     reach: int  # K
 
+    def of_all(self, rows: np.ndarray, n: int) -> PointHome:
+        """The same for n rows, of which these are some."""
+        numbers: dict[str, Any] = {name: of_all(getattr(self, name), rows, n) for name in POINTWISE}
+        return self._replace(**numbers, kind=of_all(self.kind, rows, n, NOT_MEASURED))
+
     def counts(self) -> dict[str, int]:
         """The number of points of each kind."""
         return {kind: int((self.kind == code).sum()) for code, kind in enumerate(KINDS)}
@@ -50,7 +56,7 @@ def point_home(
     Y: Any = None,
     n_neighbors: int = NEIGHBORS,
     reach: int | None = None,
-    **options: Unpack[ComparisonKeywords],
+    **options: Unpack[MapKeywords],
 ) -> PointHome:
     """h_i = medoid of the map positions of the k nearest of i in the data, and what kind i is.
 
@@ -98,18 +104,8 @@ def homes(near: Neighborhoods) -> PointHome:
     kind[strange >= PRESSED] = KINDS.index("pressed")
     kind[missing >= TORN] = KINDS.index("torn")
     kind[misplaced] = KINDS.index("misplaced")
-    everyone = np.full(compared.n, NOT_MEASURED, np.int8)
-    everyone[compared.rows] = kind
-    return PointHome(
-        spread(compared, missing),
-        spread(compared, strange),
-        np.stack([spread(compared, along) for along in home.T], axis=1),
-        spread(compared, width),
-        everyone,
-        near.chance,
-        near.k,
-        near.reach,
-    )
+    measured = PointHome(missing, strange, home, width, kind, near.chance, near.k, near.reach)
+    return measured.of_all(compared.rows, compared.n)
 
 
 def medoids(Y: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -169,19 +165,13 @@ def map_agreement(
     1.0
     """
     threads = resolve_n_jobs(n_jobs)
-    maps = [
-        with_room(
-            check_matrix(Y, owner="map_agreement", argument=name, min_rows=3, threads=threads)
-        )
-        for name, Y in (("Y1", Y1), ("Y2", Y2))
-    ]
+    rules: dict[str, Any] = {"owner": "map_agreement", "min_rows": 3, "threads": threads}
+    named = (("Y1", Y1), ("Y2", Y2))
+    maps = [with_room(check_matrix(Y, argument=name, **rules)) for name, Y in named]
     n = len(maps[0])
     if len(maps[1]) != n:
         raise DataError(f"Y2 has {len(maps[1])} rows, but Y1 has {n}; give maps of the same rows.")
-    if not Integer(1).allows(n_neighbors):
-        raise ParameterError(
-            f"n_neighbors={shown(n_neighbors)} is not allowed; expected an integer >= 1."
-        )
+    check_argument("n_neighbors", n_neighbors, Integer(1))
     k = min(int(n_neighbors), max(1, (n - 1) // 4))
     with limit_blas(1):
         graphs = [neighbor_graph(Y, k, threads=threads) for Y in maps]

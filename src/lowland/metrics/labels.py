@@ -22,10 +22,7 @@ from lowland.metrics._views import View
 
 
 def knn_accuracy(
-    Y: Any,
-    labels: Any,
-    n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[Keywords],
+    Y: Any, labels: Any, n_neighbors: int | Sequence[int] = 10, **options: Unpack[Keywords]
 ) -> Measured | list[Measured]:
     """Share of rows whose label is the most frequent one among their k nearest *other* rows.
 
@@ -55,10 +52,7 @@ def knn_accuracy(
 
 
 def neighborhood_hit(
-    Y: Any,
-    labels: Any,
-    n_neighbors: int | Sequence[int] = 10,
-    **options: Unpack[Keywords],
+    Y: Any, labels: Any, n_neighbors: int | Sequence[int] = 10, **options: Unpack[Keywords]
 ) -> Measured | list[Measured]:
     """Mean share of a row's k nearest that have its own label (Paulovich et al. 2008).
 

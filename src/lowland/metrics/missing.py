@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._base.constraints import Integer
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, Null, check_argument
+from lowland._base.errors import DataError
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.distance_rows import row_squares, true_distances, unit_rows
 from lowland._engines.distances.metrics import Directions
@@ -15,7 +15,7 @@ from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._comparison import Comparison, all_rows, positions, spread
-from lowland.metrics._options import ComparisonKeywords
+from lowland.metrics._options import MapKeywords
 from lowland.metrics._views import GraphView, Near, View
 
 BLOCK_VALUES = 1 << 21
@@ -27,15 +27,12 @@ def pair_distances(view: View, one: np.ndarray, other: np.ndarray) -> np.ndarray
     Euclidean, squared Euclidean, cosine and correlation distances of dense rows, the first of
     sparse rows, and given distances. O(pairs times columns), in blocks.
     """
-    if isinstance(view, GraphView):
-        return None
     X, metric = view.X, view.metric
-    squared = is_sparse(X) and metric in ("euclidean", "sqeuclidean", "cosine")
-    dense = not is_sparse(X) and metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
-    if metric != "precomputed" and not (squared or dense):
+    if metric == "precomputed" and not is_sparse(X):
+        return np.asarray(X[one, other], dtype=np.float64)
+    by_columns = metric in ("euclidean", "sqeuclidean", "cosine", "correlation")
+    if isinstance(view, GraphView) or not by_columns:
         return None
-    if metric == "precomputed":
-        return None if is_sparse(X) else np.asarray(X[one, other], dtype=np.float64)
     found = np.empty(len(one))
     for part in row_blocks(len(one), max(1, BLOCK_VALUES // X.shape[1])):
         found[part] = _distances(X[one[part]], X[other[part]], metric)
@@ -75,7 +72,7 @@ def missing_neighbors(
     Y: Any = None,
     n_neighbors: int = NEIGHBORS,
     reach: int | None = None,
-    **options: Unpack[ComparisonKeywords],
+    **options: Unpack[MapKeywords],
 ) -> np.ndarray:
     """m_i = share of the k nearest of i in the data that are not among its K nearest in the map.
 
@@ -130,7 +127,7 @@ def strangers(
     Y: Any = None,
     n_neighbors: int = NEIGHBORS,
     reach: int | None = None,
-    **options: Unpack[ComparisonKeywords],
+    **options: Unpack[MapKeywords],
 ) -> np.ndarray:
     """s_i = share of the k nearest of i in the map that are not among its K nearest in the data.
 
@@ -159,17 +156,12 @@ class Neighborhoods(NamedTuple):
     equal: np.ndarray | None  # the group of equal rows of each row; None if all are different
 
     @classmethod
-    def of(
-        cls, X: Any, Y: Any, k: int, reach: int | None, options: ComparisonKeywords
-    ) -> Neighborhoods:
+    def of(cls, X: Any, Y: Any, k: int, reach: int | None, options: MapKeywords) -> Neighborhoods:
         """Both lists; k and K are lowered to a quarter of the other rows."""
         compared = all_rows(X, Y, options)
         n = compared.n
-        for name, asked in (("n_neighbors", k), ("reach", reach)):
-            if not Integer(1).allows(asked) and (name == "n_neighbors" or asked is not None):
-                raise ParameterError(
-                    f"{name}={shown(asked)} is not allowed; expected an integer >= 1."
-                )
+        check_argument("n_neighbors", k, Integer(1))
+        check_argument("reach", reach, Integer(1) | Null())
         quarter = max(1, (n - 1) // 4)
         k = min(int(k), quarter)
         reach = max(LISTED, int(SHARE * n)) if reach is None else int(reach)
@@ -199,8 +191,11 @@ class Neighborhoods(NamedTuple):
             ids = self._nearest(self.in_data, block)
             kept = map_distances(Y, rows[block], ids) <= radii[block, None]
             hits = self._hits(self.in_data, block, kept)
-            if self.equal is not None:
-                hits = np.maximum(hits, self._equal_hits(block))
+            if self.equal is not None:  # equal rows in the map, where those in the data are
+                own = self.equal[rows[block]][:, None]
+                same = (self.equal[self.in_map.indices[block]] == own).sum(axis=1)
+                are_equal = self.in_data.distances[block, self.k - 1] == 0
+                hits = np.maximum(hits, np.where(are_equal, same, 0))
             found[block] = 1 - np.minimum(hits, self.k) / self.k
         return found
 
@@ -216,7 +211,14 @@ class Neighborhoods(NamedTuple):
             known = positions(ids, listed) < listed.shape[1]
             if self.equal is not None:
                 known |= self.equal[ids] == self.equal[rows[block]][:, None]
-            self._add_as_near(known, rows[block], ids, radii[block])
+            # Partners within the radius, though not in the list. If K is larger than the list, many
+            # are. Else these are rows that are exactly as near as the last of the list, which
+            # happens where values recur: which of them are listed depends on the order of the rows.
+            which, place = np.nonzero(~known)
+            partners = ids[which, place]
+            apart = pair_distances(self.compared.data, rows[block][which], partners)
+            if apart is not None:
+                known[which, place] = apart <= radii[block][which]
             found[block] = 1 - self._hits(self.in_map, block, known) / self.k
         return found
 
@@ -236,27 +238,6 @@ class Neighborhoods(NamedTuple):
         nearer, tied = distances < last, distances == last
         free = self.k - nearer.sum(axis=1)
         return (kept & nearer).sum(axis=1) + np.minimum((kept & tied).sum(axis=1), free)
-
-    def _equal_hits(self, block: slice) -> np.ndarray:
-        """How many of the nearest in the map are equal rows, where those in the data are."""
-        assert self.equal is not None
-        own = self.equal[self.compared.rows[block]]
-        same = (self.equal[self.in_map.indices[block]] == own[:, None]).sum(axis=1)
-        return np.where(self.in_data.distances[block, self.k - 1] == 0, same, 0)
-
-    def _add_as_near(
-        self, known: np.ndarray, rows: np.ndarray, ids: np.ndarray, radii: np.ndarray
-    ) -> None:
-        """Mark partners that are within the radius in the data, though not in the list.
-
-        If K is larger than the list, many are. Else these are rows that are exactly as near as the
-        last of the list, which happens where values recur: which of them are listed is a matter
-        of the order of the rows.
-        """
-        which, place = np.nonzero(~known)
-        apart = pair_distances(self.compared.data, rows[which], ids[which, place])
-        if apart is not None:
-            known[which, place] = apart <= radii[which]
 
     def _wider(self, dimension: float) -> float:
         """The radius of the K nearest, relative to that of the listed."""
@@ -293,11 +274,8 @@ def chance_of_missing(n: int, reach: int) -> float:
     >>> chance_of_missing(1501, 75)
     0.95
     """
-    for name, value, least in (("n", n, 2), ("reach", reach, 1)):
-        if not Integer(least).allows(value):
-            raise ParameterError(
-                f"{name}={shown(value)} is not allowed; expected an integer >= {least}."
-            )
+    check_argument("n", n, Integer(2))
+    check_argument("reach", reach, Integer(1))
     return 1 - min(reach, n - 1) / (n - 1)
 
 
@@ -323,13 +301,9 @@ def missing_p_values(missing: np.ndarray, n: int, n_neighbors: int, reach: int) 
         raise DataError(f"missing has the type {shares.dtype}; expected an array of numbers.")
     if not ((shares >= 0) & (shares <= 1) | np.isnan(shares)).all():
         raise DataError("missing must hold shares from 0 to 1, or NaN.")
-    if not Integer(2).allows(n):
-        raise ParameterError(f"n={shown(n)} is not allowed; expected an integer >= 2.")
-    for name, value in (("n_neighbors", n_neighbors), ("reach", reach)):
-        if not Integer(1, int(n) - 1).allows(value):
-            raise ParameterError(
-                f"{name}={shown(value)} is not allowed; expected an integer from 1 to {n - 1}."
-            )
+    check_argument("n", n, Integer(2))
+    check_argument("n_neighbors", n_neighbors, Integer(1, int(n) - 1))
+    check_argument("reach", reach, Integer(1, int(n) - 1))
     n, n_neighbors, reach = int(n), int(n_neighbors), int(reach)
 
     def log_choose(a: Any, b: Any) -> Any:

@@ -88,11 +88,20 @@ def procrustes(
     """
     first = check_matrix(Y1, owner=OWNER, argument="Y1").astype(np.float64, copy=False)
     second = check_matrix(Y2, owner=OWNER, argument="Y2").astype(np.float64, copy=False)
-    rows, own = _paired(pairs, len(first), len(second))
-    found = align(first[rows], second[own], scaling=scaling, reflection=reflection)
-    aligned = found.aligned if pairs is None else _moved(second, second[own], found)
+    n, m = len(first), len(second)
+    if pairs is None and n != m:
+        raise DataError(
+            f"{OWNER}: Y1 has {count(n, 'row')}, but Y2 has {m}; say which rows belong together "
+            "with pairs."
+        )
+    fixed, own = first, second
+    if pairs is not None:
+        rows = _row_pairs(pairs, n, m)
+        fixed, own = first[rows[:, 0]], second[rows[:, 1]]
+    found = align(fixed, own, scaling=scaling, reflection=reflection)
+    aligned = found.aligned if pairs is None else _moved(second, own, found)
     there = np.zeros_like(found.aligned)
-    there[:, : first.shape[1]] = first[rows]
+    there[:, : first.shape[1]] = fixed
     residuals = np.linalg.norm(there - found.aligned, axis=1)
     disparity = found.disparity if found.disparity > ROUNDING else 0.0
     return Procrustes(
@@ -100,31 +109,21 @@ def procrustes(
     )
 
 
-def _paired(pairs: Any, n: int, m: int) -> tuple[Any, Any]:
-    """The rows of both maps that belong together, checked."""
-    if pairs is None:
-        if n != m:
-            raise DataError(
-                f"{OWNER}: Y1 has {count(n, 'row')}, but Y2 has {m}; say which rows belong "
-                "together with pairs."
-            )
-        return slice(None), slice(None)
-    given = as_array(pairs, "pairs")
-    whole = given.dtype.kind in "iu"
-    if given.ndim != 2 or given.shape[1] != 2 or not whole or not len(given):
+def _row_pairs(given: Any, n1: int, n2: int) -> np.ndarray:
+    """Row numbers of two maps of ``n1`` and ``n2`` rows, (m, 2), checked."""
+    pairs = as_array(given, "pairs")
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+        raise DataError(f"pairs has shape {pairs.shape}, expected (m, 2) with m >= 1.")
+    if pairs.dtype.kind not in "iu":
+        raise DataTypeError(f"pairs holds {pairs.dtype}, expected integers: row numbers.")
+    wrong = (pairs < 0) | (pairs >= [n1, n2])
+    if wrong.any():
+        i, column = np.argwhere(wrong)[0].tolist()
         raise DataError(
-            f"{OWNER}: pairs has shape {given.shape} and type {given.dtype}; expected whole "
-            "numbers of shape (n_pairs, 2), one row of Y1 and one of Y2 in each line."
+            f"pairs[{i}, {column}] = {pairs[i, column]} is not a row of Y{column + 1}; expected 0 "
+            f"to {(n1, n2)[column] - 1}."
         )
-    for column, (rows, name) in enumerate(((n, "Y1"), (m, "Y2"))):
-        outside = (given[:, column] < 0) | (given[:, column] >= rows)
-        if outside.any():
-            place = int(outside.argmax())
-            raise DataError(
-                f"{OWNER}: pairs[{place}] names row {given[place, column]} of {name}, which has "
-                f"rows 0 to {rows - 1}."
-            )
-    return given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)
+    return pairs.astype(np.int64)
 
 
 def _moved(Y: np.ndarray, own: np.ndarray, found: Alignment) -> np.ndarray:
@@ -187,7 +186,6 @@ def match_rank(Y1: Any, Y2: Any, pairs: Any) -> Measured:
     >>> match_rank(Y, Y, [[0, 0], [1, 1]]), match_rank(Y, Y, [[0, 3], [3, 0]])
     (0.0, 1.0)
     """
-    Y1, Y2 = _maps(Y1, Y2)
     nearer, ties = match_ranks(Y1, Y2, pairs)
     others = np.array([[max(len(Y2) - 1, 1)], [max(len(Y1) - 1, 1)]])
     return _mean((nearer + (ties - 1) / 2) / others)
@@ -198,8 +196,13 @@ def match_ranks(Y1: Any, Y2: Any, pairs: Any) -> tuple[np.ndarray, np.ndarray]:
 
     Arrays of shape (2, m): from Y1 to Y2, and back.
     """
-    Y1, Y2 = _maps(Y1, Y2)
-    pairs = _pairs(pairs, len(Y1), len(Y2))
+    Y1 = check_matrix(Y1, owner="lowland.metrics", argument="Y1")
+    Y2 = check_matrix(Y2, owner="lowland.metrics", argument="Y2")
+    if Y1.shape[1] != Y2.shape[1]:
+        raise DataError(
+            f"Y1 has {Y1.shape[1]} columns, but Y2 has {Y2.shape[1]}; give maps with common axes."
+        )
+    pairs = _row_pairs(pairs, len(Y1), len(Y2))
     maps = Y1.astype(np.float64), Y2.astype(np.float64)
     nearer, ties = np.empty((2, len(pairs)), np.int64), np.empty((2, len(pairs)), np.int64)
     for side, (own, other) in enumerate((maps, maps[::-1])):
@@ -217,30 +220,3 @@ def _mean(values: np.ndarray) -> Measured:
     each = values.mean(axis=0)
     error = float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
     return Measured(float(each.mean()), error, len(each))
-
-
-def _maps(Y1: Any, Y2: Any) -> tuple[np.ndarray, np.ndarray]:
-    Y1 = check_matrix(Y1, owner="lowland.metrics", argument="Y1")
-    Y2 = check_matrix(Y2, owner="lowland.metrics", argument="Y2")
-    if Y1.shape[1] != Y2.shape[1]:
-        raise DataError(
-            f"Y1 has {Y1.shape[1]} columns, but Y2 has {Y2.shape[1]}; give maps with common axes."
-        )
-    return Y1, Y2
-
-
-def _pairs(given: Any, n1: int, n2: int) -> np.ndarray:
-    pairs = as_array(given, "pairs")
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
-        raise DataError(f"pairs has shape {pairs.shape}, expected (m, 2) with m >= 1.")
-    if pairs.dtype.kind not in "iu":
-        raise DataTypeError(f"pairs holds {pairs.dtype}, expected integers: row numbers.")
-    for column, n in enumerate((n1, n2)):
-        wrong = (pairs[:, column] < 0) | (pairs[:, column] >= n)
-        if wrong.any():
-            i = int(wrong.argmax())
-            raise DataError(
-                f"pairs[{i}, {column}] = {pairs[i, column]} is not a row of Y{column + 1}; "
-                f"expected 0 to {n - 1}."
-            )
-    return pairs.astype(np.int64)

@@ -7,22 +7,15 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._base.constraints import Integer
+from lowland._base.constraints import Integer, check_argument
 from lowland._base.context import generator
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.errors import DataError, ParameterError
 from lowland._base.threads import limit_blas
+from lowland.metrics import coranking
 from lowland.metrics._comparison import Comparison
 from lowland.metrics._measured import Measured, Quality, QualityRow
-from lowland.metrics._options import ComparisonKeywords, check_neighbors
+from lowland.metrics._options import MapKeywords, check_neighbors
 from lowland.metrics._views import GraphView
-from lowland.metrics.coranking import (
-    continuity,
-    neighbor_recall,
-    point_continuity,
-    point_trust,
-    rnx_aucs,
-    trustworthiness,
-)
 from lowland.metrics.labels import knn_accuracy
 from lowland.metrics.stress import scale_normalized_stress, spearman
 from lowland.neighbors import NeighborGraph
@@ -53,7 +46,7 @@ def quality(
     *,
     n_neighbors: int = 10,
     pca: Any = None,
-    **options: Unpack[ComparisonKeywords],
+    **options: Unpack[MapKeywords],
 ) -> Quality:
     """The main quality measures of a map, next to those of a PCA map and of a random map.
 
@@ -95,90 +88,61 @@ def quality(
     """
     compared = Comparison.of(X, Y, **options)
     n = compared.n
-    if not Integer(1).allows(n_neighbors):
-        raise ParameterError(
-            f"n_neighbors={shown(n_neighbors)} is not allowed; expected an integer >= 1."
-        )
+    check_argument("n_neighbors", n_neighbors, Integer(1))
     (k,) = check_neighbors([min(n_neighbors, (n - 1) // 2)], (n - 1) // 2, n)
-    baselines = [_pca_map(compared, pca), _random_map(compared)]
-    maps = _maps(compared, [Z for Z in baselines if Z is not None], k)
-    rows = []
-    for entry in _entries(compared, labels, k):
-        found = entry.measure(maps)
-        beside = found[1] if baselines[0] is not None else None
-        rows.append(
-            QualityRow(entry.name, found[0], beside, found[-1], entry.better, entry.meaning)
-        )
-    return Quality(rows, n, len(compared.rows), k)
-
-
-def _maps(compared: Comparison, baselines: list[np.ndarray], k: int) -> Maps:
+    pca_map = _pca_map(compared, pca)
+    random_map = generator(0).standard_normal(compared.map.table.shape)
+    baselines = [random_map] if pca_map is None else [pca_map, random_map]
     compared.data_neighbors(k)  # before rows are left out, so that all maps share them
     some = compared.fewer(compared.work.baselines())
-    return Maps(
+    maps = Maps(
         [compared, *(some.with_map(Z) for Z in baselines)],
         [compared, *(compared.with_map(Z) for Z in baselines)],
     )
+    rows = []
+    for name, measure, better, meaning in _entries(compared, labels, k):
+        found = measure(maps)
+        beside = None if pca_map is None else found[1]
+        rows.append(QualityRow(name, found[0], beside, found[-1], better, meaning))
+    return Quality(rows, n, len(compared.rows), k)
 
 
 def _entries(compared: Comparison, labels: Any, k: int) -> list[MeasureEntry]:
-    trust, *neighbors = neighborhood_entries(k)
-    if isinstance(compared.data, GraphView):
-        entries = neighbors
-    else:
-        entries = [
-            trust,
-            *neighbors,
-            MeasureEntry(
-                "rnx_auc",
-                lambda maps: rnx_aucs(maps.others),
-                "higher",
-                "neighbors kept at all sizes, small ones weighted most: 1 is best, 0 is chance",
-            ),
-            SHEPARD,
-            MeasureEntry(
-                "scale_normalized_stress",
-                lambda maps: [scale_normalized_stress(c) for c in maps.others],
-                "lower",
-                "relative error of the distances at the best scale of the map: 0 is best",
-            ),
-        ]
+    trust, *entries = neighborhood_entries(k)
+    if not isinstance(compared.data, GraphView):
+        entries = [trust, *entries, RNX, SHEPARD, STRESS]
     if labels is not None:
+        meaning = f"share of labels that {k} neighbors in the map predict; no proof of faithfulness"
         entries.append(
-            MeasureEntry(
-                "knn_accuracy",
-                _each(lambda c: knn_accuracy(c, labels, k)),
-                "higher",
-                f"share of labels that {k} neighbors in the map predict; no proof of faithfulness",
-            )
+            MeasureEntry("knn_accuracy", _each(knn_accuracy, k, labels), "higher", meaning)
         )
     return entries
 
 
 def neighborhood_entries(k: int) -> list[MeasureEntry]:
     """The measures of k neighbors."""
-    return [
-        MeasureEntry(
-            "trustworthiness",
-            _each(lambda c: trustworthiness(c, None, k)),
-            "higher",
-            f"are a point's {k} neighbors in the map also near it in the data? 1 is best",
-        ),
-        MeasureEntry(
-            "continuity",
-            _each(lambda c: continuity(c, None, k)),
-            "higher",
-            f"are a point's {k} neighbors in the data also near it in the map? 1 is best",
-        ),
-        MeasureEntry(
-            "neighbor_recall",
-            _each(lambda c: neighbor_recall(c, None, k)),
-            "higher",
-            f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map",
-        ),
-    ]
+    near = f"are a point's {k} neighbors in the %s also near it in the %s? 1 is best"
+    kept = f"share of a point's {k} neighbors in the data that are its {k} neighbors in the map"
+    entries = (
+        (coranking.trustworthiness, near % ("map", "data")),
+        (coranking.continuity, near % ("data", "map")),
+        (coranking.neighbor_recall, kept),
+    )
+    return [MeasureEntry(f.__name__, _each(f, k), "higher", meaning) for f, meaning in entries]
 
 
+RNX = MeasureEntry(
+    "rnx_auc",
+    lambda maps: coranking.rnx_aucs(maps.others),
+    "higher",
+    "neighbors kept at all sizes, small ones weighted most: 1 is best, 0 is chance",
+)
+STRESS = MeasureEntry(
+    "scale_normalized_stress",
+    lambda maps: [scale_normalized_stress(c) for c in maps.others],
+    "lower",
+    "relative error of the distances at the best scale of the map: 0 is best",
+)
 SHEPARD = MeasureEntry(
     "shepard_correlation",
     lambda maps: [spearman(c, c.pairs(PAIR_ROWS)) for c in maps.others],
@@ -187,40 +151,32 @@ SHEPARD = MeasureEntry(
 )
 
 
-def _each(measure: Callable[[Comparison], Any]) -> Callable[[Maps], list[Measured]]:
-    return lambda maps: [measure(compared) for compared in maps.neighborhoods]
+def _each(measure: Callable[..., Any], k: int, labels: Any = None) -> Callable[..., list[Any]]:
+    """A measure of k neighbors, on all maps."""
+    return lambda maps: [measure(compared, labels, k) for compared in maps.neighborhoods]
 
 
 def _pca_map(compared: Comparison, given: Any) -> np.ndarray | None:
     """The PCA map of as many dimensions; None where there are no columns to make it of."""
     from lowland.methods.linear.pca import PCA
 
-    q = compared.map.table.shape[1]
     if isinstance(compared.data, GraphView) or compared.data.metric == "precomputed":
         if given is not None:
             raise ParameterError("pca: X has no columns, so there is no PCA map; leave it out.")
         return None
-    X = compared.data.table
+    X, Y = compared.data.table, compared.map.table
+    q = min(Y.shape[1], *X.shape)
     if given is not None:
-        return _check_pca_map(given, X.shape[0], min(q, *X.shape))
+        scores = np.asarray(given)
+        if scores.ndim != 2 or len(scores) != len(Y) or scores.shape[1] < q:
+            raise DataError(
+                f"pca has shape {scores.shape}, but the PCA map of X is {len(Y)} rows x {q} "
+                "columns; give scores on at least as many principal axes as the map has dimensions."
+            )
+        return scores[:, :q]
     with limit_blas(1):
-        axes = PCA(min(q, *X.shape), n_jobs=compared.options.threads, random_state=0)
+        axes = PCA(q, n_jobs=compared.options.threads, random_state=0)
         return np.asarray(axes.fit_transform(X))
-
-
-def _check_pca_map(given: Any, n: int, q: int) -> np.ndarray:
-    """The first q columns of given PCA scores."""
-    scores = np.asarray(given)
-    if scores.ndim != 2 or scores.shape[0] != n or scores.shape[1] < q:
-        raise DataError(
-            f"pca has shape {scores.shape}, but the PCA map of X is {n} rows x {q} columns; "
-            "give scores on at least as many principal axes as the map has dimensions."
-        )
-    return scores[:, :q]
-
-
-def _random_map(compared: Comparison) -> np.ndarray:
-    return generator(0).standard_normal(compared.map.table.shape)
 
 
 # What a run measures of its map: the quality table, and the quality at each point.
@@ -275,7 +231,7 @@ def measure_map(
     table = quality(both, labels=labels, n_neighbors=NEIGHBORHOOD, pca=pca_map)
     k = table.n_neighbors
     per_point = {
-        "trustworthiness": point_trust(both, None, k),
-        "continuity": point_continuity(both, None, k),
+        "trustworthiness": coranking.point_trust(both, None, k),
+        "continuity": coranking.point_continuity(both, None, k),
     }
     return Measures(table, per_point)

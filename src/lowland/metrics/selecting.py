@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer, Seed
+from lowland._base.constraints import Integer, Seed, check_argument
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.validation import check_matrix
 from lowland.selection._base import read_classes
@@ -78,11 +78,8 @@ def selection_curve(
 
     X = check_matrix(X, owner="selection_curve", min_rows=2)
     y = read_classes(y, len(X), owner="selection_curve").codes
-    if not Integer(2).allows(cv) or not Seed().allows(random_state):
-        raise ParameterError(
-            f"selection_curve: cv={cv!r} with random_state={random_state!r} is not allowed; "
-            "expected 2 folds or more and a seed."
-        )
+    check_argument("cv", cv, Integer(2))
+    check_argument("random_state", random_state, Seed())
     wanted = _sizes(sizes, X.shape[1])
     model = default_model(True, False) if estimator is None else estimator
     rarest = int(np.bincount(y).min())
@@ -112,9 +109,7 @@ def _sizes(sizes: Any, p: int) -> np.ndarray:
     except (TypeError, ValueError, OverflowError):
         wanted = np.empty(0, np.int64)
     if wanted.size == 0 or wanted[0] < 1 or wanted[-1] > p:
-        raise ParameterError(
-            f"selection_curve: sizes={sizes!r} is not allowed; expected numbers from 1 to {p}."
-        )
+        raise ParameterError(f"sizes={sizes!r} is not allowed; expected numbers from 1 to {p}.")
     return wanted
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lowland._base.constraints import Integer, Null
-from lowland._base.errors import DataError, ParameterError, check_name, shown
+from lowland._base.constraints import Integer, Null, Real, Several, check_argument
+from lowland._base.errors import DataError, ParameterError, check_name
 from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.validation import check_matrix, is_sparse
 from lowland._engines.embedding.repulsion import Repulsion, choose_repulsion, pairwise_repulsion
@@ -27,13 +27,13 @@ from lowland.metrics._comparison import (
     summable,
 )
 from lowland.metrics._measured import Measured, from_pairs, linearized
-from lowland.metrics._options import ComparisonKeywords
+from lowland.metrics._options import MapKeywords
 
 # Below this share of the squared distances, a difference of sums has lost half of its digits.
 CANCELLED = 1e-7
 
 
-def raw_stress(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
+def raw_stress(X: Any, Y: Any = None, **options: Unpack[MapKeywords]) -> Measured:
     """sum_{i<j} (delta_ij - d_ij)^2, delta in the data and d in the map.
 
     What metric multidimensional scaling minimizes. It depends on the units and on the scale of
@@ -55,16 +55,11 @@ def raw_stress(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> 
     2184.4
     """
     compared = summable(X, Y, options)
-    return linearized(
-        lambda mean: mean[0] * compared.n / 2,
-        compared.distance_sums().gap2[:, None],
-        compared.n,
-    )
+    gap2, n = compared.distance_sums().gap2, compared.n
+    return linearized(lambda mean: mean[0] * n / 2, gap2[:, None], n)
 
 
-def scale_normalized_stress(
-    X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]
-) -> Measured:
+def scale_normalized_stress(X: Any, Y: Any = None, **options: Unpack[MapKeywords]) -> Measured:
     """min_c sqrt( sum (delta_ij - c d_ij)^2 / sum delta_ij^2 ), at c = sum delta d / sum d^2.
 
     The stress of the map at its best scale, from 0 to 1. The usual "normalized" stress, without
@@ -96,7 +91,7 @@ def scale_normalized_stress(
     return linearized(lambda mean: np.sqrt(mean[0] / mean[1]), both, compared.n)
 
 
-def sammon_stress(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
+def sammon_stress(X: Any, Y: Any = None, **options: Unpack[MapKeywords]) -> Measured:
     """(1 / sum delta_ij) sum (delta_ij - d_ij)^2 / delta_ij (Sammon 1969).
 
     The stress in which small distances count most. It depends on the scale of the map. Pairs of
@@ -120,7 +115,7 @@ def sammon_stress(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) 
     return linearized(lambda mean: mean[0] / mean[1], both, compared.n)
 
 
-def point_stress(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> np.ndarray:
+def point_stress(X: Any, Y: Any = None, **options: Unpack[MapKeywords]) -> np.ndarray:
     """sqrt( sum_j (delta_ij - c d_ij)^2 / sum_j delta_ij^2 ) of each row i, for coloring the map.
 
     c is the best scale for the map as a whole, that of :func:`scale_normalized_stress`. High where
@@ -160,11 +155,8 @@ def _at_best_scale(compared: Comparison) -> tuple[DistanceSums, float]:
 # Kruskal's stress-1: how far distances in the map are from any monotone function of the data's.
 
 
-DISPARITIES = (*TIES, "metric")
-
-
 def kruskal_stress1(
-    X: Any, Y: Any = None, *, disparities: str = "primary", **options: Unpack[ComparisonKeywords]
+    X: Any, Y: Any = None, *, disparities: str = "primary", **options: Unpack[MapKeywords]
 ) -> Measured:
     """sqrt( sum (d_ij - dhat_ij)^2 / sum d_ij^2 ), dhat the best monotone function of delta_ij.
 
@@ -195,20 +187,20 @@ def kruskal_stress1(
     >>> round(kruskal_stress1(X, X[:, 2:]), 4)
     0.0871
     """
-    check_name("disparities", disparities, DISPARITIES)
+    check_name("disparities", disparities, (*TIES, "metric"))
     compared = Comparison.of(X, Y, **options)
     pairs = compared.pairs()
     if not pairs.d.any():
         raise DataError("Y: all points of the map are equal; stress-1 divides by their distances.")
     with compared.options.working():
-        d, fit = pairs.d, pairs.delta
+        d, fit = pairs.d, pairs.data.delta
         if disparities != "metric":  # only the order of the data's distances matters
-            fit = monotone_fit(pairs.delta, d, disparities, compared.options.threads)
+            fit = monotone_fit(fit, d, disparities, compared.options.threads)
         gap = d - fit
         stress2 = float((gap @ gap) / (d @ d))
     stress = stress2**0.5
-    if stress == 0.0 or len(pairs.rows) == compared.n:
-        return Measured(stress, 0.0, len(pairs.rows))
+    if stress == 0.0 or len(pairs.data.rows) == compared.n:
+        return Measured(stress, 0.0, len(pairs.data.rows))
     # Fits are best, so that to first order only the two sums vary, not the function itself.
     d2 = d**2
     influence = pairs.per_row(gap**2 - stress2 * d2) / d2.mean() / (2 * stress)
@@ -216,9 +208,6 @@ def kruskal_stress1(
 
 
 # The Shepard diagram, distances in the map against distances in the data, and its correlations.
-
-
-METHODS = ("spearman", "pearson")
 
 
 class ShepardDiagram(NamedTuple):
@@ -230,7 +219,7 @@ class ShepardDiagram(NamedTuple):
 
 
 def shepard_diagram(
-    X: Any, Y: Any = None, *, n_pairs: int | None = 10_000, **options: Unpack[ComparisonKeywords]
+    X: Any, Y: Any = None, *, n_pairs: int | None = 10_000, **options: Unpack[MapKeywords]
 ) -> ShepardDiagram:
     """The distances of pairs in the data and in the map, for drawing one against the other.
 
@@ -252,22 +241,19 @@ def shepard_diagram(
     >>> shepard_diagram(X, X[:, 2:], n_pairs=500).fit.shape
     (500,)
     """
-    if not (Null() | Integer(1)).allows(n_pairs):
-        raise ParameterError(
-            f"n_pairs={shown(n_pairs)} is not allowed; expected an integer >= 1 or None."
-        )
+    check_argument("n_pairs", n_pairs, Integer(1) | Null())
     compared = Comparison.of(X, Y, **options)
     pairs = compared.pairs()
-    fit = monotone_fit(pairs.delta, pairs.d, "primary", compared.options.threads)
-    order = stable_order(pairs.delta, compared.options.threads)
+    fit = monotone_fit(pairs.data.delta, pairs.d, "primary", compared.options.threads)
+    order = stable_order(pairs.data.delta, compared.options.threads)
     if n_pairs is not None and n_pairs < len(order):
         chosen = np.random.default_rng(0).choice(len(order), n_pairs, replace=False)
         order = order[np.sort(chosen)]
-    return ShepardDiagram(pairs.delta[order], pairs.d[order], fit[order])
+    return ShepardDiagram(pairs.data.delta[order], pairs.d[order], fit[order])
 
 
 def shepard_correlation(
-    X: Any, Y: Any = None, *, method: str = "spearman", **options: Unpack[ComparisonKeywords]
+    X: Any, Y: Any = None, *, method: str = "spearman", **options: Unpack[MapKeywords]
 ) -> Measured:
     """The correlation of distances in the data with distances in the map, over all pairs.
 
@@ -292,14 +278,14 @@ def shepard_correlation(
     >>> round(shepard_correlation(X, X[:, 2:]), 4)
     0.9756
     """
-    check_name("method", method, METHODS)
+    check_name("method", method, ("spearman", "pearson"))
     compared = Comparison.of(X, Y, **options)
     if method == "pearson":
         return _pearson(summable(compared, None, {}), lambda r: r)
     return spearman(compared, compared.pairs())
 
 
-def residual_variance(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
+def residual_variance(X: Any, Y: Any = None, **options: Unpack[MapKeywords]) -> Measured:
     """1 - r^2, r Pearson's correlation of the distances in data and map (Tenenbaum et al. 2000).
 
     Isomap's measure: for X, give its geodesic distances with ``metric="precomputed"``. 0 is best.
@@ -323,7 +309,8 @@ def _pearson(compared: Comparison, f: Any) -> Measured:
     """f(r) from sums over rows; distances are measured from their means to keep digits."""
     sums, n = compared.distance_sums(), compared.n
     check_spread(sums)
-    a, b = sums.delta.sum() / _count(sums, n), sums.d.sum() / _count(sums, n)
+    count = len(sums.delta) * (n - 1)
+    a, b = sums.delta.sum() / count, sums.d.sum() / count
     rows = np.column_stack(
         [
             (sums.delta - (n - 1) * a) / (n - 1),
@@ -344,10 +331,6 @@ def _pearson(compared: Comparison, f: Any) -> Measured:
     return linearized(of_means, rows, n)
 
 
-def _count(sums: Any, n: int) -> int:
-    return len(sums.delta) * (n - 1)
-
-
 def spearman(compared: Comparison, pairs: Pairs) -> Measured:
     """rho = E[F G] / sqrt(E[F^2] E[G^2]) with F, G the mid-ranks as shares, less their mean 1/2.
 
@@ -360,9 +343,9 @@ def spearman(compared: Comparison, pairs: Pairs) -> Measured:
         F, G = data.shares(), of_map.shares()
         scale = float(np.sqrt(F @ F) * np.sqrt(G @ G)) / len(F)
         if scale == 0.0:
-            return Measured(0.0, 0.0, len(pairs.rows))
+            return Measured(0.0, 0.0, len(pairs.data.rows))
         rho = float(F @ G) / len(F) / scale
-        if len(pairs.rows) == n:
+        if len(pairs.data.rows) == n:
             return Measured(rho, 0.0, n)
         influence = F * G + data.means_beyond(G) + of_map.means_beyond(F)
     return from_pairs(rho, pairs.per_row((influence - influence.mean()) / scale), n)
@@ -371,7 +354,7 @@ def spearman(compared: Comparison, pairs: Pairs) -> Measured:
 # How much of the data an affine function of the map reconstructs.
 
 
-def explained_variance(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
+def explained_variance(X: Any, Y: Any = None, **options: Unpack[MapKeywords]) -> Measured:
     """1 - min_{A, b} sum_i |x_i - A y_i - b|^2 / sum_i |x_i - mean|^2.
 
     The share of the data's variance that an affine function of the map explains. For a PCA map
@@ -397,7 +380,7 @@ def explained_variance(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywor
     return Measured(1 - left / total, 0.0, n)
 
 
-def reconstruction_error(X: Any, Y: Any = None, **options: Unpack[ComparisonKeywords]) -> Measured:
+def reconstruction_error(X: Any, Y: Any = None, **options: Unpack[MapKeywords]) -> Measured:
     """min_{A, b} (1 / n) sum_i |x_i - A y_i - b|^2: what the best affine reading of the map misses.
 
     The mean squared distance of a row from its reconstruction, in the squared units of the data;
@@ -493,34 +476,24 @@ def barnes_hut_cost(
     >>> bool(cost.errors[0] < 1e-6 < cost.errors[1] < cost.errors[2] < 0.1)
     True
     """
-    Y = np.ascontiguousarray(check_matrix(Y, owner="barnes_hut_cost", min_rows=2), dtype=np.float64)
-    if Y.shape[1] > 3:
-        raise DataError(f"Y: trees are for maps of up to 3 dimensions, not of {Y.shape[1]}.")
-    try:
-        tried = np.asarray(angles, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        tried = np.empty(0)
-    if tried.ndim != 1 or not tried.size or not ((tried >= 0) & (tried <= 1)).all():
-        raise ParameterError(
-            f"barnes_hut_cost: angles={angles!r} is not allowed; expected numbers from 0 to 1."
-        )
-    if not Integer(1).allows(n_repeats):
-        raise ParameterError(
-            f"barnes_hut_cost: n_repeats={n_repeats!r} is not allowed; expected 1 or more."
-        )
+    owner = "barnes_hut_cost"
+    Y = np.ascontiguousarray(check_matrix(Y, owner=owner, min_rows=2), dtype=np.float64)
+    n, d = Y.shape
+    if d > 3:
+        raise DataError(f"Y: trees are for maps of up to 3 dimensions, not of {d}.")
+    check_argument("angles", angles, Several(Real(0, 1, closed="both")))
+    check_argument("n_repeats", n_repeats, Integer(1))
     threads = resolve_n_jobs(n_jobs)
     with limit_blas(1):
         exact, exact_seconds = _timed(pairwise_repulsion(1.0, threads), Y, n_repeats)
-        found = [_timed(_tree(Y, float(angle), threads), Y, n_repeats) for angle in tried]
+        found = []
+        for angle in angles:
+            tree = choose_repulsion("barnes_hut", n, d, 1.0, float(angle), threads, owner=owner)
+            found.append(_timed(tree, Y, n_repeats))
     scale = float(np.sqrt((exact**2).sum())) or 1.0
     errors = [float(np.sqrt(((forces - exact) ** 2).sum())) / scale for forces, _ in found]
-    seconds = [seconds for _, seconds in found]
-    return BarnesHutCost(tried, np.array(seconds), np.array(errors), exact_seconds)
-
-
-def _tree(Y: np.ndarray, angle: float, threads: int) -> Repulsion:
-    n, d = Y.shape
-    return choose_repulsion("barnes_hut", n, d, 1.0, angle, threads, owner="barnes_hut_cost")
+    seconds, tried = np.array([seconds for _, seconds in found]), np.array(angles, np.float64)
+    return BarnesHutCost(tried, seconds, np.array(errors), exact_seconds)
 
 
 def _timed(repel: Repulsion, Y: np.ndarray, repeats: int) -> tuple[np.ndarray, float]:

@@ -6,32 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.constraints import Boolean, Function, Integer, Mapping, Null, OneOf
+from lowland._base import constraints, validation
 from lowland._base.context import FitContext, generator
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.errors import DataError
 from lowland._base.estimator import Estimator
 from lowland._base.models.checks import count
 from lowland._base.monitor import Monitor
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.validation import (
-    check_columns,
-    check_matrix,
-    column_ranges,
-    in_ranges,
-    needs_ranges,
-)
 from lowland._engines.distances.distance_rows import check_distances
 from lowland._engines.distances.metrics import METRICS
+from lowland._engines.neighbors import search
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.index import METHODS, check_k, check_search, query_fitted
-from lowland._engines.neighbors.search import (
-    given_neighbors,
-    joins_by_cells,
-    neighbor_graph,
-    neighbor_query,
-    query_method,
-)
 
 # Functions that search for nearest neighbors.
 
@@ -86,22 +73,16 @@ def knn_graph(
     >>> graph.indices[0]
     array([17,  4, 39], dtype=int32)
     """
+    constraints.check_argument("verbose", verbose, constraints.Boolean())
     threads = resolve_n_jobs(n_jobs)
-    checked = check_matrix(X, owner="knn_graph", accept_sparse=True, threads=threads)
-    if needs_ranges(checked, metric):
-        checked = in_ranges(checked, column_ranges(checked))
-    monitor = Monitor("knn_graph", verbose=_flag(verbose))
-    with limit_blas(1), monitor:
-        return neighbor_graph(
-            checked,
-            n_neighbors,
-            metric=metric,
-            metric_params=metric_params,
-            method=method,
-            threads=threads,
-            rng=generator(random_state),
-            monitor=monitor,
-        )
+    checked = validation.check_matrix(X, owner="knn_graph", accept_sparse=True, threads=threads)
+    if validation.needs_ranges(checked, metric):
+        checked = validation.in_ranges(checked, validation.column_ranges(checked))
+    known: dict[str, Any] = {"metric": metric, "metric_params": metric_params}
+    known |= {"method": method, "threads": threads}
+    with limit_blas(1), Monitor("knn_graph", verbose=bool(verbose)) as monitor:
+        rng = generator(random_state)
+        return search.neighbor_graph(checked, n_neighbors, rng=rng, monitor=monitor, **known)
 
 
 def knn_query(
@@ -131,32 +112,19 @@ def knn_query(
     >>> knn_query([[0.0], [1.0], [5.0]], [[0.9]], 2).indices
     array([[1, 0]], dtype=int32)
     """
+    constraints.check_argument("verbose", verbose, constraints.Boolean())
     threads = resolve_n_jobs(n_jobs)
-    rows = check_matrix(X, owner="knn_query", accept_sparse=True, threads=threads)
+    rows = validation.check_matrix(X, owner="knn_query", accept_sparse=True, threads=threads)
     options: dict[str, Any] = {"accept_sparse": True, "threads": threads, "part": True}
-    asked = check_matrix(queries, owner="knn_query", argument="queries", **options)
-    if needs_ranges(rows, metric) and needs_ranges(asked, metric):
-        check_columns(asked, rows.shape[1], owner="knn_query")
-        ranges = column_ranges(rows)
-        rows, asked = in_ranges(rows, ranges), in_ranges(asked, ranges)
-    monitor = Monitor("knn_query", verbose=_flag(verbose))
-    with limit_blas(1), monitor:
-        return neighbor_query(
-            rows,
-            asked,
-            n_neighbors,
-            metric=metric,
-            metric_params=metric_params,
-            method=query_method(rows, asked, metric, method),
-            threads=threads,
-            monitor=monitor,
-        )
-
-
-def _flag(verbose: Any) -> bool:
-    if not Boolean().allows(verbose):
-        raise ParameterError(f"verbose={shown(verbose)} is not allowed; expected True or False.")
-    return bool(verbose)
+    asked = validation.check_matrix(queries, owner="knn_query", argument="queries", **options)
+    if validation.needs_ranges(rows, metric) and validation.needs_ranges(asked, metric):
+        validation.check_columns(asked, rows.shape[1], owner="knn_query")
+        ranges = validation.column_ranges(rows)
+        rows, asked = validation.in_ranges(rows, ranges), validation.in_ranges(asked, ranges)
+    known: dict[str, Any] = {"metric": metric, "metric_params": metric_params}
+    known |= {"method": search.query_method(rows, asked, metric, method), "threads": threads}
+    with limit_blas(1), Monitor("knn_query", verbose=bool(verbose)) as monitor:
+        return search.neighbor_query(rows, asked, n_neighbors, monitor=monitor, **known)
 
 
 class KNNTransformer(Estimator):
@@ -210,11 +178,13 @@ class KNNTransformer(Estimator):
     array([0.  , 0.1 , 0.14, 0.14])
     """
 
-    n_neighbors: Any = param(Integer(1), default=5, kw_only=False)
-    mode: str = param(OneOf("distance", "connectivity"), default="distance")
-    algorithm: str = param(OneOf(*METHODS), default="auto")
-    metric: Any = param(OneOf(*METRICS) | Function(), default="euclidean")
-    metric_params: dict[str, Any] | None = param(Null() | Mapping(), default=None)
+    n_neighbors: Any = param(constraints.Integer(1), default=5, kw_only=False)
+    mode: str = param(constraints.OneOf("distance", "connectivity"), default="distance")
+    algorithm: str = param(constraints.OneOf(*METHODS), default="auto")
+    metric: Any = param(constraints.OneOf(*METRICS) | constraints.Function(), default="euclidean")
+    metric_params: dict[str, Any] | None = param(
+        constraints.Null() | constraints.Mapping(), default=None
+    )
 
     fitted_rows_: Any = fitted("n_samples_fit", "n_features", optional=True, sparse=True)
     n_samples_fit_: int = fitted(type=int, meaning=count(1))
@@ -241,18 +211,11 @@ class KNNTransformer(Estimator):
     def _transform(self, X: Any, run: FitContext) -> Any:
         """The graph from new rows to the fitted rows."""
         if self._has_distances:
-            found = given_neighbors(X, self._stored, monitor=run.monitor)
+            found = search.given_neighbors(X, self._stored, monitor=run.monitor)
         else:
-            found = query_fitted(
-                self.fitted_rows_,
-                X,
-                self._stored,
-                metric=self.metric,
-                metric_params=self.metric_params,
-                run=run,
-                approximate=joins_by_cells(self.fitted_rows_, self.metric),
-                method=self.algorithm,
-            )
+            rows: Any = self.fitted_rows_
+            cells = search.joins_by_cells(rows, self.metric)
+            found = query_fitted(rows, X, self._stored, run=run, approximate=cells, **self._search)
         return self._csr(found.indices, found.distances)
 
     def _joined(self, X: Any, run: FitContext) -> Any:
@@ -261,21 +224,12 @@ class KNNTransformer(Estimator):
         itself, zero = np.arange(n, dtype=np.int32)[:, None], np.zeros((n, 1), dtype)
         if self._stored == 1:  # one entry in each row, which is the row itself
             return self._csr(itself, zero)
-        found = neighbor_graph(
-            X,
-            self._stored - 1,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            method=self.algorithm,
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-        )
+        known = {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
+        found = search.neighbor_graph(X, self._stored - 1, **self._search, **known)
         self.recall_ = found.recall_
-        return self._csr(
-            np.hstack([itself.astype(found.indices.dtype, copy=False), found.indices]),
-            np.hstack([zero, found.distances]),
-        )
+        itself = itself.astype(found.indices.dtype, copy=False)
+        indices, distances = np.hstack([itself, found.indices]), np.hstack([zero, found.distances])
+        return self._csr(indices, distances)
 
     def _csr(self, indices: np.ndarray, distances: np.ndarray) -> Any:
         import scipy.sparse
@@ -285,6 +239,12 @@ class KNNTransformer(Estimator):
         starts = np.arange(0, rows * stored + 1, stored)
         shape = (rows, self.n_samples_fit_)
         return scipy.sparse.csr_matrix((values.ravel(), indices.ravel(), starts), shape=shape)
+
+    @property
+    def _search(self) -> dict[str, Any]:
+        """How neighbors are searched."""
+        metric = {"metric": self.metric, "metric_params": self.metric_params}
+        return {**metric, "method": self.algorithm}
 
     @property
     def _stored(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +11,13 @@ from lowland._base.constraints import Null, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.params import param
+from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
-from lowland._base.validation import is_sparse
+from lowland._base.validation import check_size, is_sparse
+from lowland._engines.linalg.class_moments import ClassColumns, class_columns, labeled_columns
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland.selection._base import Selector, read_target
-from lowland.selection._chunk_sums import sums_of_chunks
+from lowland.selection._base import Selector, read_target, require_two
+from lowland.selection._chunk_sums import merged_sums
 
 
 def constant_columns(X: Any) -> np.ndarray:
@@ -74,21 +77,20 @@ class Filter(Selector):
 
     # --- tables in chunks -------------------------------------------------------------------
 
-    def _chunk_kind(self, y: Any) -> Any:
-        """What is summed over chunks, one of :mod:`lowland.selection._chunk_sums`."""
+    def _block_sums(self, block: Block) -> Any:
+        """Sums of the rows of a block that :func:`merged_sums` knows, for ``fits_rows``."""
         raise NotImplementedError
 
-    def _check_block(self, X: Any) -> None:
-        """Refuse values that the score is not made for."""
-
     def _score_sums(self, sums: Any, n: int) -> np.ndarray:
-        """The score of each column from the sums of all n rows, for methods with ``fits_rows``."""
+        """The score of each column from the sums of all n rows, for ``fits_rows``."""
         raise NotImplementedError
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         n, p = rows.shape
         wanted = self._number_wanted(p)
-        sums = sums_of_chunks(rows, self, run)
+        merge = partial(merged_sums, owner=type(self).__name__)
+        sums = rows.total(self._block_sums, merge, run.monitor, "columns")
+        check_size(float(np.maximum(np.abs(sums.low), np.abs(sums.high)).max()))
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = self._score_sums(sums, n)
         scores = np.where(np.isnan(scores), self.constant_score, scores)
@@ -106,16 +108,36 @@ class Filter(Selector):
     def _number_kept(self, scores: np.ndarray, constant: np.ndarray, wanted: int | None) -> int:
         if self.threshold is None:
             return max(1, len(scores) // 2) if wanted is None else wanted
-        better = scores < self.threshold if self.lower_is_better else scores > self.threshold
+        lower = self.lower_is_better
+        better = scores < self.threshold if lower else scores > self.threshold
         good = int((better & ~constant).sum())
         if good == 0:
+            varying = scores if constant.all() else scores[~constant]
             raise DataError(
-                f"{type(self).__name__}: no column has a score "
-                f"{'below' if self.lower_is_better else 'above'} threshold={self.threshold!r}; "
-                f"the best is {self._best(scores, constant):g}."
+                f"{type(self).__name__}: no column has a score {'below' if lower else 'above'} "
+                f"threshold={self.threshold!r}; the best is "
+                f"{varying.min() if lower else varying.max():g}."
             )
         return good if wanted is None else min(good, wanted)
 
-    def _best(self, scores: np.ndarray, constant: np.ndarray) -> float:
-        varying = scores[~constant] if (~constant).any() else scores
-        return float(varying.min() if self.lower_is_better else varying.max())
+
+class ClassFilter(Filter):
+    """A score from the means and squares of each column in each class: write ``_score_classes``."""
+
+    needs_target = True
+    target_kind = "classes"
+    fits_rows = True
+
+    def _score_classes(self, sums: ClassColumns) -> np.ndarray:
+        """The score of each column."""
+        raise NotImplementedError
+
+    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
+        return self._score_classes(class_columns(X, target.codes, len(target.classes)))
+
+    def _block_sums(self, block: Block) -> Any:
+        return labeled_columns(block.X, block.y, type(self).__name__)
+
+    def _score_sums(self, sums: Any, n: int) -> np.ndarray:
+        require_two(sums.classes, type(self).__name__)
+        return self._score_classes(sums.by_class)

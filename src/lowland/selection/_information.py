@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lowland import _native
-from lowland._base.monitor import Monitor
+from lowland._base.context import FitContext
 from lowland._engines.linalg.moments import column_moments
 from lowland._engines.linalg.principal_axes import column_scale
 from lowland._engines.linalg.products import row_blocks
@@ -28,14 +28,7 @@ BLOCK = 64  # columns at a time
 TIE_NOISE = 1e-10  # in standard deviations: it orders equal numbers and changes nothing else
 
 
-def with_classes(
-    X: np.ndarray,
-    codes: np.ndarray,
-    k: int,
-    rng: np.random.Generator,
-    threads: int,
-    monitor: Monitor,
-) -> np.ndarray:
+def with_classes(X: np.ndarray, codes: np.ndarray, k: int, run: FitContext) -> np.ndarray:
     """Mutual information of each column of numbers with classes; O(p n (k + log n)).
 
     Classes of a single row give no information and are left out.
@@ -50,49 +43,36 @@ def with_classes(
     near = np.minimum(k, counts - 1)
     constant = psi[n] + (counts @ psi[near] - counts @ psi[counts]) / n
     information = np.empty(X.shape[1])
-    with monitor.phase("mutual information", total=-(-X.shape[1] // BLOCK)) as phase:
-        for part, values in _noisy_blocks(X, rng):
+    with run.monitor.phase("mutual information", total=-(-X.shape[1] // BLOCK)) as phase:
+        for part, values in _noisy_blocks(X, run.rng):
             values = np.ascontiguousarray(values[:, kept])
-            order = sorted_order(values, threads)
+            order = sorted_order(values, run.threads)
             values = np.take_along_axis(values, order, axis=1)
             sums = np.empty(len(values))
             of_value = codes[order].astype(np.int32)
-            _native.class_digammas(values, of_value, C, k, psi, sums, threads)
+            _native.class_digammas(values, of_value, C, k, psi, sums, run.threads)
             information[part] = constant - sums / n
             phase.advance()
     return np.maximum(information, 0.0)
 
 
-def with_numbers(
-    X: np.ndarray,
-    y: np.ndarray,
-    k: int,
-    rng: np.random.Generator,
-    threads: int,
-    monitor: Monitor,
-) -> np.ndarray:
+def with_numbers(X: np.ndarray, y: np.ndarray, k: int, run: FitContext) -> np.ndarray:
     """Mutual information of each column of numbers with a column of numbers; O(p n^1.5 k^0.5)."""
-    n, k = len(y), min(k, len(y) - 1)
+    n, k, threads = len(y), min(k, len(y) - 1), run.threads
     psi = digammas(n)
-    ((_, [target]),) = _noisy_blocks(y[:, None], rng)
+    ((_, [target]),) = _noisy_blocks(y[:, None], run.rng)
     [y_order] = sorted_order(target[None, :], threads)
     y_rank = np.empty(n, np.int32)
     y_rank[y_order] = np.arange(n, dtype=np.int32)
     information = np.empty(X.shape[1])
-    with monitor.phase("mutual information", total=-(-X.shape[1] // BLOCK)) as phase:
-        for part, values in _noisy_blocks(X, rng):
+    with run.monitor.phase("mutual information", total=-(-X.shape[1] // BLOCK)) as phase:
+        for part, values in _noisy_blocks(X, run.rng):
             order = sorted_order(values, threads)
             sums = np.empty(len(values))
+            ordered = np.take_along_axis(values, order, axis=1)
+            by_y = np.ascontiguousarray(values[:, y_order])
             _native.pair_digammas(
-                np.take_along_axis(values, order, axis=1),
-                target[order],
-                y_rank[order],
-                target[y_order],
-                np.ascontiguousarray(values[:, y_order]),
-                k,
-                psi,
-                sums,
-                threads,
+                ordered, target[order], y_rank[order], target[y_order], by_y, k, psi, sums, threads
             )
             information[part] = psi[n] + psi[k] - sums / n
             phase.advance()

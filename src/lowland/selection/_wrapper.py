@@ -83,8 +83,7 @@ class Wrapper(Selector):
         default=5,
     )
     scoring: Any = param(
-        Null() | Text("the name of a scorer of scikit-learn") | Function(),
-        default=None,
+        Null() | Text("the name of a scorer of scikit-learn") | Function(), default=None
     )
 
     path_sizes_: np.ndarray = fitted("n_steps", type=int, meaning=count(0, "n_features"))
@@ -132,7 +131,7 @@ class Wrapper(Selector):
         is_class = isinstance(target, Labels)
         values = target.codes if is_class else target
         if hasattr(self.cv, "split"):
-            return checked_folds(self.cv, len(values), values, type(self).__name__)
+            return checked_folds(self.cv, values)
         rarest = int(np.bincount(values).min()) if is_class else len(values)
         if rarest < 2:
             which = target.classes.tolist()[np.bincount(values).argmin()]
@@ -253,19 +252,15 @@ def fitted_copy(model: Any, X: Any, y: np.ndarray) -> Any:
         return clone(model).fit(X, y)
 
 
-def checked_folds(
-    cv: Any, n: int, values: np.ndarray, owner: str
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def checked_folds(cv: Any, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to fit and rows to score as a splitter gives them, if they are row numbers."""
+    rows = np.arange(len(values))
     with reported("cv", cv):
-        folds = [
-            (np.arange(n)[train], np.arange(n)[test])
-            for train, test in cv.split(np.zeros((n, 1)), values)
-        ]
-    if not folds or min(min(len(train), len(test)) for train, test in folds) == 0:
+        folds = [(rows[train], rows[test]) for train, test in cv.split(rows[:, None] * 0.0, values)]
+    if not folds or not all(len(train) and len(test) for train, test in folds):
         raise ParameterError(
-            f"{owner}: cv={shown(cv)} gives no folds, or a fold without rows; expected some rows "
-            "to fit and some to score in each."
+            f"cv={shown(cv)} gives no folds, or a fold without rows; expected some rows to fit and "
+            "some to score in each."
         )
     return folds
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from lowland._base.context import FitContext
-from lowland._engines.linalg.class_moments import ClassColumns, class_columns
-from lowland.selection._base import require_two
-from lowland.selection._chunk_sums import ByClass, scatter_ratio
-from lowland.selection._filter import Filter
+from lowland._engines.linalg.class_moments import ClassColumns
+from lowland.selection._chunk_sums import scatter_ratio
+from lowland.selection._filter import ClassFilter
 
 
-class AnovaF(Filter):
+class AnovaF(ClassFilter):
     """Keep the columns whose means differ most between classes: F = (B / (C - 1)) / (W / (n - C)).
 
     B and W are the sums of squares of a column between and within the classes. Use it for a first
@@ -44,24 +40,9 @@ class AnovaF(Filter):
 
     reference = "Fisher (1925)"
     aliases = ("f",)
-    needs_target = True
-    target_kind = "classes"
-    fits_rows = True
 
-    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
-        return f_values(class_columns(X, target.codes, len(target.classes)))
-
-    def _chunk_kind(self, y: Any) -> type[ByClass]:
-        return ByClass
-
-    def _score_sums(self, sums: Any, n: int) -> np.ndarray:
-        require_two(sums.classes, "AnovaF")
-        return f_values(sums.by_class)
-
-
-def f_values(sums: ClassColumns) -> np.ndarray:
-    """F of each column; 0 if there is one row per class."""
-    n, C = int(sums.counts.sum()), len(sums.counts)
-    if n <= C:
-        return np.zeros(sums.means.shape[1])
-    return scatter_ratio(sums) * ((n - C) / (C - 1))
+    def _score_classes(self, sums: ClassColumns) -> np.ndarray:
+        n, C = int(sums.counts.sum()), len(sums.counts)
+        if n <= C:  # one row per class
+            return np.zeros(sums.means.shape[1])
+        return scatter_ratio(sums) * ((n - C) / (C - 1))

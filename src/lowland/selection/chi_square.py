@@ -8,14 +8,13 @@ import numpy as np
 
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
+from lowland._base.rows.chunks import Block
 from lowland._base.validation import column_label, is_sparse
-from lowland._engines.linalg.class_moments import ClassColumns, class_columns
-from lowland.selection._base import require_two
-from lowland.selection._chunk_sums import ByClass
-from lowland.selection._filter import Filter
+from lowland._engines.linalg.class_moments import ClassColumns
+from lowland.selection._filter import ClassFilter
 
 
-class ChiSquare(Filter):
+class ChiSquare(ClassFilter):
     """Keep the counts that depend on the class: chi2 = sum_c (o_c - e_c)^2 / e_c.
 
     o_c is the sum of a column over class c, and e_c the share of its total that the size of the
@@ -46,23 +45,22 @@ class ChiSquare(Filter):
 
     reference = "Pearson (1900)"
     aliases = ("chi2",)
-    needs_target = True
-    target_kind = "classes"
 
-    fits_rows = True
+    def _score_classes(self, sums: ClassColumns) -> np.ndarray:
+        counts, means, _ = sums
+        observed = counts[:, None] * means  # in float64: sums of float32 rows have too few digits
+        expected = np.outer(counts / counts.sum(), observed.sum(axis=0))
+        return ((observed - expected) ** 2 / expected).sum(axis=0)
 
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
-        self._check_block(X)
-        return chi_squares(class_columns(X, target.codes, len(target.classes)))
+        self._refuse_negative(X)
+        return super()._score(X, target, run)
 
-    def _chunk_kind(self, y: Any) -> type[ByClass]:
-        return ByClass
+    def _block_sums(self, block: Block) -> Any:
+        self._refuse_negative(block.X)
+        return super()._block_sums(block)
 
-    def _score_sums(self, sums: Any, n: int) -> np.ndarray:
-        require_two(sums.classes, "ChiSquare")
-        return chi_squares(sums.by_class)
-
-    def _check_block(self, X: Any) -> None:
+    def _refuse_negative(self, X: Any) -> None:
         smallest = X.min(axis=0)
         smallest = smallest.toarray().ravel() if is_sparse(smallest) else smallest
         if (smallest < 0).any():
@@ -77,11 +75,3 @@ class ChiSquare(Filter):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
-
-
-def chi_squares(sums: ClassColumns) -> np.ndarray:
-    """chi2 of each column, in float64: sums of float32 rows have too few digits."""
-    counts, means, _ = sums
-    observed = counts[:, None] * means
-    expected = np.outer(counts / counts.sum(), observed.sum(axis=0))
-    return ((observed - expected) ** 2 / expected).sum(axis=0)

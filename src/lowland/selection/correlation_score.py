@@ -8,11 +8,13 @@ import numpy as np
 
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError
+from lowland._base.rows.chunks import Block
 from lowland._base.targets import check_numbers
 from lowland._base.validation import is_sparse
+from lowland._engines.linalg.class_moments import labeled_columns
 from lowland._engines.linalg.moments import column_moments
 from lowland.selection._base import holds_numbers, read_classes, require_two
-from lowland.selection._chunk_sums import ByClass, CrossSums, WithNumbers, scatter_ratio
+from lowland.selection._chunk_sums import CrossSums, cross_sums, scatter_ratio
 from lowland.selection._filter import Filter
 
 
@@ -72,8 +74,9 @@ class CorrelationScore(Filter):
             X = X - column_moments(X)[0]
         return np.abs(r_regression(X, y, force_finite=True))
 
-    def _chunk_kind(self, y: Any) -> type:
-        return WithNumbers if holds_numbers(y) else ByClass
+    def _block_sums(self, block: Block) -> Any:
+        sums = cross_sums if holds_numbers(block.y) else labeled_columns
+        return sums(block.X, block.y, "CorrelationScore")
 
     def _score_sums(self, sums: Any, n: int) -> np.ndarray:
         if isinstance(sums, CrossSums):

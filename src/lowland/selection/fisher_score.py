@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from lowland._base.context import FitContext
-from lowland._engines.linalg.class_moments import class_columns
-from lowland.selection._base import require_two
-from lowland.selection._chunk_sums import ByClass, scatter_ratio
-from lowland.selection._filter import Filter
+from lowland._engines.linalg.class_moments import ClassColumns
+from lowland.selection._chunk_sums import scatter_ratio
+from lowland.selection._filter import ClassFilter
 
 
-class FisherScore(Filter):
+class FisherScore(ClassFilter):
     """Keep the columns that set classes apart: sum_c n_c (m_c - m)^2 / sum_c n_c s_c^2.
 
     n_c, m_c and s_c^2 are the size, mean and variance of class c in the column. LDA maximizes the
@@ -43,16 +39,6 @@ class FisherScore(Filter):
     """
 
     reference = "Duda, Hart & Stork (2001)"
-    needs_target = True
-    target_kind = "classes"
-    fits_rows = True
 
-    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
-        return scatter_ratio(class_columns(X, target.codes, len(target.classes)))
-
-    def _chunk_kind(self, y: Any) -> type[ByClass]:
-        return ByClass
-
-    def _score_sums(self, sums: Any, n: int) -> np.ndarray:
-        require_two(sums.classes, "FisherScore")
-        return scatter_ratio(sums.by_class)
+    def _score_classes(self, sums: ClassColumns) -> np.ndarray:
+        return scatter_ratio(sums)

@@ -77,7 +77,7 @@ class MutualInformation(Filter):
                 estimate, y = _information.with_classes, target.codes
             else:
                 estimate, y = _information.with_numbers, target
-            scores[~discrete] = estimate(numbers, y, k, run.rng, run.threads, run.monitor)
+            scores[~discrete] = estimate(numbers, y, k, run)
         for column in np.flatnonzero(discrete):
             _, codes = np.unique(X[:, column], return_inverse=True)
             if isinstance(target, Labels):
@@ -85,9 +85,7 @@ class MutualInformation(Filter):
                 np.add.at(joint, (codes, target.codes), 1.0)
                 scores[column] = _information.of_counts(joint)
             else:  # information is symmetric, so the column can be the classes
-                y = target[:, None]
-                parts = y, codes, k, run.rng, run.threads, run.monitor
-                scores[column] = _information.with_classes(*parts)[0]
+                [scores[column]] = _information.with_classes(target[:, None], codes, k, run)
         return scores
 
     def _discrete(self, p: int) -> np.ndarray:

@@ -108,21 +108,21 @@ def importances(model: Any, p: int) -> np.ndarray:
     """The squared weights of the columns, summed over the classes, or squared importances."""
     last = model[-1] if hasattr(model, "steps") else model
     weights = getattr(last, "coef_", getattr(last, "feature_importances_", None))
+    estimator = f"estimator={type(last).__name__}"
     if weights is None:
         raise ParameterError(
-            f"RecursiveElimination: estimator={type(last).__name__} has neither coef_ nor "
-            "feature_importances_ after its fit, so it does not weigh columns; use "
-            "SequentialSelection."
+            f"RecursiveElimination: {estimator} has neither coef_ nor feature_importances_ after "
+            "its fit, so it does not weigh columns; use SequentialSelection."
         )
     weights = weights.toarray() if hasattr(weights, "toarray") else as_array(weights, "estimator")
+    flaw = ""
     if weights.dtype.kind not in "fiub" or not weights.ndim or weights.shape[-1] != p:
+        flaw = f"have shape {weights.shape} and type {weights.dtype}, not a number for each of {p}"
+    elif not np.isfinite(weights).all():
+        flaw = "are not finite for a set of"
+    if flaw:
         raise ParameterError(
-            f"RecursiveElimination: the weights of estimator={type(last).__name__} have shape "
-            f"{weights.shape} and type {weights.dtype}; expected a number for each of {p} columns."
-        )
-    if not np.isfinite(weights).all():
-        raise ParameterError(
-            f"RecursiveElimination: the weights of estimator={type(last).__name__} are not finite "
-            "for a set of columns; scale the columns, or use another model."
+            f"RecursiveElimination: the weights of {estimator} {flaw} columns; scale the columns, "
+            "or use another model."
         )
     return (weights.reshape(-1, p) ** 2).sum(axis=0)

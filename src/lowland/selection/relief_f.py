@@ -12,7 +12,6 @@ from lowland._base.constraints import Integer, Null
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.monitor import Monitor
 from lowland._base.params import param
 from lowland._engines.distances.filter_space import panel_width
 from lowland._engines.linalg.class_moments import members
@@ -35,7 +34,7 @@ class NearInClass(NamedTuple):
 
 
 def nearest_by_class(
-    X: np.ndarray, codes: np.ndarray, rows: np.ndarray, k: int, threads: int, monitor: Monitor
+    X: np.ndarray, codes: np.ndarray, rows: np.ndarray, k: int, run: FitContext
 ) -> Iterator[NearInClass]:
     """The k nearest rows of each class (all if it has fewer), for blocks of rows.
 
@@ -54,15 +53,15 @@ def nearest_by_class(
         alternative="use fewer rows, or fewer columns",
     )
     panels = np.empty(shape, X.dtype)
-    _native.pack_points(np.ascontiguousarray(X[order]), panels, threads)
+    _native.pack_points(np.ascontiguousarray(X[order]), panels, run.threads)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     blocks = list(row_blocks(len(rows), rows_within(8 * n, BLOCK_BYTES)))
-    with monitor.phase("neighbors of each class", total=len(blocks)) as phase:
+    with run.monitor.phase("neighbors of each class", total=len(blocks)) as phase:
         for some in blocks:
             block = rows[some]
             D = np.empty((len(block), n))
-            _native.manhattan_rows(panels, np.ascontiguousarray(X[block]), D, threads)
+            _native.manhattan_rows(panels, np.ascontiguousarray(X[block]), D, run.threads)
             D[np.arange(len(block)), place[block]] = np.inf
             for code, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
                 for own in (False, True):
@@ -134,8 +133,7 @@ class ReliefF(Filter):
         share = np.bincount(codes) / n
         rows = self._rows(n, run)
         weights = np.zeros(X.shape[1])
-        k, threads = self.n_neighbors, run.threads
-        for near in nearest_by_class(U, codes, rows, k, threads, run.monitor):
+        for near in nearest_by_class(U, codes, rows, self.n_neighbors, run):
             own = codes[near.rows] == near.code
             gain = np.where(own, -1.0, share[near.code] / (1 - share[codes[near.rows]]))
             weights += differences(U, near.rows, near.neighbors, gain)

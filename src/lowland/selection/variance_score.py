@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from lowland._base.context import FitContext
-from lowland._engines.linalg.moments import column_moments
-from lowland.selection._chunk_sums import ByColumn
+from lowland._base.rows.chunks import Block
+from lowland._engines.linalg.moments import ColumnSums, column_moments, column_sums
 from lowland.selection._filter import Filter
 
 
@@ -48,8 +48,8 @@ class VarianceScore(Filter):
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
         return column_moments(X)[1] / X.shape[0]
 
-    def _chunk_kind(self, y: Any) -> type[ByColumn]:
-        return ByColumn
+    def _block_sums(self, block: Block) -> ColumnSums:
+        return column_sums(block.X)
 
     def _score_sums(self, sums: Any, n: int) -> np.ndarray:
         return sums.squares / n

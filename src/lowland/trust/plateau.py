@@ -7,18 +7,17 @@ halves of the rows agree.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland._base import registry
 from lowland._base.base import Reducer
-from lowland._base.constraints import Integer
+from lowland._base.constraints import Integer, Real, check_argument
 from lowland._base.context import generator
 from lowland._base.errors import DataError, ParameterError, shown, unknown_name
-from lowland._base.monitor import Monitor
+from lowland._base.monitor import Monitor, Phase
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import check_matrix
 from lowland._engines.linalg.procrustes import turned_like
@@ -26,23 +25,11 @@ from lowland.metrics import Comparison
 from lowland.trust.refitting import component_scores, without_structure
 from lowland.trust.result import OtherMap, Plateau
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 # Checks of the arguments.
 
 
 FEWEST_ROWS = 100  # two halves then share 25 rows
 SET_HERE = {"random_state": "seed", "n_jobs": "n_jobs", "verbose": "verbose"}
-
-
-def default_of(cls: type[Reducer], parameter: str) -> float:
-    """The default of a parameter; NaN if that is not a number."""
-    if parameter not in cls.parameters():
-        kind = f"parameter of {cls.__name__}"
-        raise ParameterError(unknown_name(kind, str(parameter), list(cls.parameters())))
-    default: Any = cls.parameters()[parameter].default
-    return float(default) if is_number(default) else math.nan
 
 
 def check_method(method: Any) -> type[Reducer]:
@@ -58,12 +45,6 @@ def check_method(method: Any) -> type[Reducer]:
     return cls
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value is a finite number; truth values are not."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    return real and math.isfinite(value)
-
-
 def check_values(parameter: str, values: Any, default: float) -> list[Any]:
     """The values and the default, ascending, each once, as numbers of Python."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
@@ -72,52 +53,29 @@ def check_values(parameter: str, values: Any, default: float) -> list[Any]:
     if not listed:
         raise ParameterError(f"values=[] is empty; give the values of {parameter} to try.")
     for value in listed:
-        if not is_number(value):
-            raise ParameterError(
-                f"values: {shown(value)} is not allowed; give numbers to try as {parameter}."
-            )
+        if not Real().allows(value):
+            raise ParameterError(f"values: {shown(value)} is not allowed; give numbers to try.")
     if not math.isnan(default):
         whole = all(isinstance(value, int) for value in listed)
         listed.append(int(default) if whole and default == int(default) else default)
     return [listed[i] for i in np.unique(np.array(listed, np.float64), return_index=True)[1]]
 
 
-def check_rows(rows: Any) -> int:
-    """The largest number of rows to map."""
-    if not isinstance(rows, numbers.Integral) or isinstance(rows, bool) or rows < FEWEST_ROWS:
-        raise ParameterError(
-            f"rows={shown(rows)} is not allowed; give a number of rows >= {FEWEST_ROWS}."
-        )
-    return int(rows)
-
-
-def check_seed(seed: Any) -> int:
-    """The seed: an integer, because maps of two halves need two."""
-    if not Integer(0).allows(seed):
-        raise ParameterError(f"seed={shown(seed)} is not allowed; give an integer >= 0.")
-    return int(seed)
-
-
 def check_data(X: Any, n_jobs: int | None) -> Any:
     """X as a finite matrix, dense or CSR, of enough rows."""
-    return check_matrix(
-        X,
-        owner="parameter_plateau",
-        accept_sparse=True,
-        min_rows=FEWEST_ROWS,
-        threads=resolve_n_jobs(n_jobs),
-    )
+    options: dict[str, Any] = {"accept_sparse": True, "threads": resolve_n_jobs(n_jobs)}
+    return check_matrix(X, owner="parameter_plateau", min_rows=FEWEST_ROWS, **options)
 
 
-def check_fixed(cls: type[Reducer], parameter: str, fixed: dict[str, Any]) -> None:
+def check_parameters(cls: type[Reducer], parameter: str, fixed: dict[str, Any]) -> None:
     """Refuse parameters that the method does not have, or that are set otherwise."""
-    for name in fixed:
-        if name in SET_HERE or name == parameter:
+    for name in (parameter, *fixed):
+        if name in fixed and (name in SET_HERE or name == parameter):
             where = SET_HERE.get(name, "values")
             raise ParameterError(f"{name}={shown(fixed[name])} is not allowed; use {where!r}.")
         if name not in cls.parameters():
             kind = f"parameter of {cls.__name__}"
-            raise ParameterError(unknown_name(kind, name, list(cls.parameters())))
+            raise ParameterError(unknown_name(kind, str(name), list(cls.parameters())))
     if fixed.get("metric", "euclidean") != "euclidean":
         raise ParameterError(
             f"metric={shown(fixed['metric'])} is not allowed; data without structure are made of "
@@ -126,11 +84,6 @@ def check_fixed(cls: type[Reducer], parameter: str, fixed: dict[str, Any]) -> No
 
 
 # A plateau of a parameter in one sentence.
-
-
-def value_text(value: float) -> str:
-    """A value as short as it can be: ``30``, ``12.5``."""
-    return f"{value:g}"
 
 
 def plateau_sentence(
@@ -164,21 +117,21 @@ def plateau_sentence(
         )
     if recommended == default:
         lies = "lies on this plateau" if several else "is this value"
-        return f"{text}; the default {value_text(default)} {lies}."
+        return f"{text}; the default {default:g} {lies}."
     if math.isnan(default):
-        return f"{text}; take {value_text(recommended)}."
+        return f"{text}; take {recommended:g}."
     place = list(values).index(default)
     return (
-        f"{text}; the default {value_text(default)} keeps {_share(excess[place])}, and maps of two "
+        f"{text}; the default {default:g} keeps {_share(excess[place])}, and maps of two "
         f"halves share {_share(overlap[place])} of their neighbors (at best "
-        f"{_share(max(overlap))}): take {value_text(recommended)}."
+        f"{_share(max(overlap))}): take {recommended:g}."
     )
 
 
 def _span(values: Sequence[float], on: Sequence[bool]) -> str:
     """``15 to 50`` for values side by side, ``5, 30 and 50`` for others."""
     places = [place for place, there in enumerate(on) if there]
-    texts = [value_text(values[place]) for place in places]
+    texts = [f"{values[place]:g}" for place in places]
     if len(places) == 1:
         return texts[0]
     if places[-1] - places[0] == len(places) - 1:
@@ -193,8 +146,7 @@ def _range(low: float, high: float) -> str:
 def _share(value: float) -> str:
     """``.31``, as shares are written in sentences; never ``-.00``."""
     text = f"{value:.2f}"
-    text = "0.00" if text == "-0.00" else text
-    return text.replace("0.", ".", 1) if text != "0.00" else "0"
+    return "0" if text in ("0.00", "-0.00") else text.replace("0.", ".", 1)
 
 
 NEIGHBORS = 15
@@ -251,7 +203,7 @@ def perplexity_plateau(
         The rows, prepared as for a map: scaled, without missing values.
     values : sequence of float or None, default=None
         None tries 5, 15, 30, 50, 100 and a hundredth of the mapped rows, as far as a third of the
-        rows allows, and the default of t-SNE: 30, or a third of the rows if that is less.
+        rows allows. The default of t-SNE, 30, is always tried.
     rows, seed, n_jobs, verbose, like, **fixed
         See :func:`parameter_plateau`.
 
@@ -265,19 +217,17 @@ def perplexity_plateau(
     from lowland.methods.embedding.tsne import TSNE  # here: methods are imported on first use
 
     X = check_data(X, n_jobs)
-    m = min(X.shape[0], check_rows(rows))
-    most = max(1.0, round((m - 1) / 3, 2))  # as 'lowland map' lowers the default of few rows
-    default = min(default_of(TSNE, "perplexity"), most)
+    check_argument("rows", rows, Integer(FEWEST_ROWS))
     if values is None:
-        tried = [value for value in (*PERPLEXITIES, default) if value <= most]
+        m = min(X.shape[0], rows)
+        most = round((m - 1) / 3, 2)
+        values = [value for value in PERPLEXITIES if value <= most]
         share = float(round(m / 100))
-        apart = all(max(share / value, value / share) > SAME for value in tried if share)
+        apart = all(max(share / value, value / share) > SAME for value in values)
         if PERPLEXITIES[0] <= share <= most and apart:
-            tried.append(share)
-        values = tried
-    return _plateau(
-        X, TSNE, "perplexity", values, default, rows, seed, n_jobs, verbose, like, fixed
-    )
+            values.append(share)
+    options: dict[str, Any] = {"rows": rows, "seed": seed, "n_jobs": n_jobs, "verbose": verbose}
+    return parameter_plateau(X, TSNE, "perplexity", values, like=like, **options, **fixed)
 
 
 def parameter_plateau(
@@ -354,65 +304,44 @@ def parameter_plateau(
     ([8.0, 10.0, 60.0], 10.0)
     """
     cls = check_method(method)
-    default = default_of(cls, parameter)
+    check_parameters(cls, parameter, fixed)
+    declared: Any = cls.parameters()[parameter].default
+    default = float(declared) if Real().allows(declared) else math.nan
     X = check_data(X, n_jobs)
-    return _plateau(X, cls, parameter, values, default, rows, seed, n_jobs, verbose, like, fixed)
-
-
-def _plateau(
-    X: Any,
-    cls: type[Reducer],
-    parameter: str,
-    values: Any,
-    default: float,
-    rows: int,
-    seed: int,
-    n_jobs: int | None,
-    verbose: bool,
-    like: Any,
-    fixed: dict[str, Any],
-) -> Plateau:
     tried = check_values(parameter, values, default)
-    check_fixed(cls, parameter, fixed)
-    seed = check_seed(seed)
-    some = _drawn(X, check_rows(rows), seed, resolve_n_jobs(n_jobs))
-    options = {**fixed, "n_jobs": n_jobs}
+    check_argument("rows", rows, Integer(FEWEST_ROWS))
+    check_argument("seed", seed, Integer(0))
+    some = _drawn(X, rows, seed, resolve_n_jobs(n_jobs))
+    found = []
     with (
         Monitor(f"{cls.__name__} {parameter}", verbose=verbose) as monitor,
         monitor.phase("maps", total=4 * len(tried)) as phase,
     ):
-        compared = {"data": _compared(some.data, n_jobs), "null": _compared(some.null, n_jobs)}
-        found = []
+        # the neighbors of the rows are found once, for all maps
+        tables = (some.data, some.null)
+        compared = [Comparison(Z, Z[:, :1], sample=None, n_jobs=n_jobs) for Z in tables]
         for value in tried:
-            maps = _maps(cls, {parameter: value, **options}, some, seed)
-            Y, null_Y, one, other = (_reported(Z, phase) for Z in maps)
-            found.append(
-                _Measured(
-                    _recalls(compared["data"], Y),
-                    _recalls(compared["null"], null_Y),
-                    _overlaps(some, one, other, n_jobs),
-                    Y,
-                )
-            )
-    numbers_tried = [float(value) for value in tried]
+            options = {parameter: value, **fixed, "n_jobs": n_jobs}
+            Y, null_Y, *of_parts = _maps(cls, options, some, seed, phase)
+            recalls = [
+                one.with_map(Z).overlaps(NEIGHBORS)[:, -1] / NEIGHBORS
+                for one, Z in zip(compared, (Y, null_Y), strict=True)
+            ]
+            found.append(_Measured(*recalls, _overlaps(some, of_parts, n_jobs), Y))
+    known = [float(value) for value in tried]
     on = _on_plateau(found)
-    best = _recommended(numbers_tried, on, default)
+    best = _recommended(known, on, default)
     excess = [one.excess for one in found]
     overlap = [float(one.overlap.mean()) for one in found]
-    noise = ERRORS * max(_error(one.recall) + _error(one.null_recall) for one in found)
-    return Plateau(
-        parameter,
-        numbers_tried,
-        excess,
-        overlap,
-        on,
-        default,
-        best,
-        plateau_sentence(
-            parameter, numbers_tried, excess, overlap, on, default, best, MARGIN + noise
-        ),
-        _turned(parameter, numbers_tried, found, some.rows, like, X.shape[0]),
-    )
+    noise = MARGIN + ERRORS * max(_error(one.recall) + _error(one.null_recall) for one in found)
+    text = plateau_sentence(parameter, known, excess, overlap, on, default, best, noise)
+    maps = [one.Y for one in found]
+    reference = maps[0] if like is None else _rows_of_map(like, X.shape[0], some.rows)
+    shown_maps = [
+        OtherMap(f"{parameter} {value:g}", some.rows, turned_like(reference, Y))
+        for value, Y in zip(known, maps, strict=True)
+    ]
+    return Plateau(parameter, known, excess, overlap, on, default, best, text, shown_maps)
 
 
 # --- rows and maps ----------------------------------------------------------------------------
@@ -432,74 +361,47 @@ def _drawn(X: Any, most: int, seed: int, threads: int) -> _Rows:
 
 
 def _maps(
-    cls: type[Reducer], parameters: dict[str, Any], some: _Rows, seed: int
-) -> Iterator[np.ndarray]:
+    cls: type[Reducer], options: dict[str, Any], some: _Rows, seed: int, phase: Phase
+) -> list[np.ndarray]:
     """Maps of the data, of the null, and of the two parts; the last with a seed of its own."""
     tables = [some.data, some.null, *(some.data[part] for part in some.parts)]
+    maps = []
     for table, its_seed in zip(tables, (seed, seed, seed, seed + 1), strict=True):
-        model = cls(**parameters, random_state=its_seed)
+        model = cls(**options, random_state=its_seed)
         try:
-            Y = np.asarray(model.fit_transform(table), np.float64)
+            maps.append(np.asarray(model.fit_transform(table), np.float64))
         except ParameterError as error:
             raise ParameterError(
                 f"{error} (the smallest of the compared maps have {len(some.parts[0])} rows)"
             ) from error
-        if not np.isfinite(Y).all():
+        if not np.isfinite(maps[-1]).all():
             raise DataError(
                 f"{model!r} leaves rows out of the map; give a value that keeps all of them."
             )
-        yield Y
+        phase.advance()
+    return maps
 
 
-def _reported(Y: np.ndarray, phase: Any) -> np.ndarray:
-    phase.advance()
-    return Y
-
-
-def _turned(
-    parameter: str,
-    values: list[float],
-    found: list[_Measured],
-    rows: np.ndarray,
-    like: Any,
-    n: int,
-) -> list[OtherMap]:
-    reference = found[0].Y
-    if like is not None:
-        reference = check_matrix(like, owner="parameter_plateau", argument="like")
-        if len(reference) != n:
-            raise DataError(f"like has {len(reference)} rows, but X has {n}; give a map of X.")
-        reference = reference[rows]
-    return [
-        OtherMap(f"{parameter} {value_text(value)}", rows, turned_like(reference, one.Y))
-        for value, one in zip(values, found, strict=True)
-    ]
+def _rows_of_map(Y: Any, n: int, rows: np.ndarray) -> np.ndarray:
+    """Some rows of a map of all n rows."""
+    Y = check_matrix(Y, owner="parameter_plateau", argument="like")
+    if len(Y) != n:
+        raise DataError(f"like has {len(Y)} rows, but X has {n}; give a map of X.")
+    return Y[rows]
 
 
 # --- what is measured -------------------------------------------------------------------------
 
 
-def _compared(table: np.ndarray, n_jobs: int | None) -> Comparison:
-    """Neighbors of the rows, which are found once for all maps."""
-    return Comparison(table, table[:, :1], sample=None, n_jobs=n_jobs)
-
-
-def _recalls(compared: Comparison, Y: np.ndarray) -> np.ndarray:
-    """The share of each row's 15 nearest that are among its 15 nearest in the map."""
-    return compared.with_map(Y).overlaps(NEIGHBORS)[:, -1] / NEIGHBORS
-
-
-def _overlaps(some: _Rows, one: np.ndarray, other: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def _overlaps(some: _Rows, maps: list[np.ndarray], n_jobs: int | None) -> np.ndarray:
     """For each row of both parts, the share of map neighbors in one map that are so in the other.
 
     Neighbors among the common rows; 15, or a quarter of the rows if they are fewer than 60.
     """
-    Ys = [
-        Y[np.searchsorted(part, some.core)]
-        for part, Y in zip(some.parts, (one, other), strict=True)
-    ]
+    parts = zip(some.parts, maps, strict=True)
+    one, other = (Y[np.searchsorted(part, some.core)] for part, Y in parts)
     k = min(NEIGHBORS, len(some.core) // 4)
-    return Comparison(*Ys, sample=None, n_jobs=n_jobs).overlaps(k)[:, -1] / k
+    return Comparison(one, other, sample=None, n_jobs=n_jobs).overlaps(k)[:, -1] / k
 
 
 def _error(values: np.ndarray) -> float:
@@ -529,11 +431,11 @@ def _recommended(values: list[float], on: list[bool], default: float) -> float:
     plateau = [value for value, there in zip(values, on, strict=True) if there]
     if math.isnan(default):
         return plateau[(len(plateau) - 1) // 2]
-    return min(plateau, key=lambda value: _away(value, default))
 
+    def away(value: float) -> float:
+        """From the default: by their ratio if both are positive."""
+        if value > 0 and default > 0:
+            return abs(math.log(value / default))
+        return abs(value - default)
 
-def _away(value: float, default: float) -> float:
-    """How far a value is from the default: by their ratio if both are positive."""
-    if value > 0 and default > 0:
-        return abs(math.log(value / default))
-    return abs(value - default)
+    return min(plateau, key=away)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, check_argument
+from lowland._base.errors import DataError, ParameterError
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
 from lowland._base.validation import is_sparse
@@ -17,10 +18,10 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import rank_cutoff
 from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.procrustes import turned_like
-from lowland.metrics import IslandStability, island_stability, islands, map_agreement
+from lowland.metrics import island_stability, islands, map_agreement
 from lowland.metrics._cloud import Cloud
 from lowland.metrics._options import Options
-from lowland.trust.result import OtherMap, Stability
+from lowland.trust.result import OtherMap, Stability, Trust
 
 # Data without structure that have the principal variances and the tails of a table.
 #
@@ -65,10 +66,7 @@ def component_scores(X: Any, threads: int = 1, most: int = MOST_COMPONENTS) -> n
     n, p = X.shape
     if n < 2:
         raise DataError(f"X has {n} row; principal components need at least 2.")
-    if most < 1:
-        raise ParameterError(
-            f"most={shown(most)} is not allowed; give a number of components >= 1."
-        )
+    check_argument("most", most, Integer(1))
     # A fixed start: the scores are a property of the rows.
     rng = np.random.default_rng(0)
     with limit_blas(1):  # before anything is computed: the bytes must not depend on its threads
@@ -135,15 +133,15 @@ def refit_rows(n: int) -> int:
     return int(min(MOST_ROWS, max(LARGE_SHARE * n, min(SMALL_SHARE * n, SMALL))))
 
 
-class RefitRows:
-    """What maps are made of: rows of the data, and rows without structure that resemble them.
+class Refits:
+    """Maps made again: of rows of the data, and of rows without structure that resemble them.
 
     Columns are given as they are; of more than 50 columns, or sparse ones, the principal component
     scores. Of a matrix of distances, the rows and columns asked for.
     """
 
-    def __init__(self, X: Any, options: Options) -> None:
-        self.X, self.options = X, options
+    def __init__(self, X: Any, options: Options, make_map: Any, seed: int) -> None:
+        self.X, self.options, self.make_map, self.seed = X, options, make_map, seed
         self.distances = options.metric == "precomputed"
         self.euclidean = options.metric == "euclidean"
         self._wide = self.euclidean and (is_sparse(X) or X.shape[1] > MOST_COMPONENTS)
@@ -164,9 +162,8 @@ class RefitRows:
 
     def of(self, rows: np.ndarray) -> Any:
         """What a map of the rows is made of."""
-        if self.distances:
-            return self.X[np.ix_(rows, rows)]
-        return component_scores(self.X[rows], self.options.threads) if self._wide else self.X[rows]
+        part = self.options.part(self.X, rows)
+        return component_scores(part, self.options.threads) if self._wide else part
 
     def null_of(self, rows: np.ndarray, rng: np.random.Generator) -> Any:
         """As many rows with the same principal variances and tails, without structure."""
@@ -178,19 +175,19 @@ class RefitRows:
         np.fill_diagonal(D2, 0.0)
         return np.sqrt((D2 + D2.T) / 2)
 
-
-def refit(make_map: MakeMap, X: Any, seed: int, columns: int, part: RefitPart) -> np.ndarray:
-    """The map that ``make_map`` makes, checked."""
-    Y = np.asarray(make_map(X, seed, part) if _takes_part(make_map) else make_map(X, seed))
-    if Y.ndim != 2 or Y.shape[0] != X.shape[0] or Y.shape[1] < 1 or Y.dtype.kind not in "fiu":
-        raise ParameterError(
-            f"make_map returned an array of shape {Y.shape} and type {Y.dtype} for {X.shape[0]} "
-            f"rows; expected numbers of shape ({X.shape[0]}, {columns})."
-        )
-    if not np.isfinite(Y).all():
-        row = int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
-        raise ParameterError(f"make_map returned NaN or infinity, first in row {row}.")
-    return Y.astype(np.float64)
+    def map_of(self, X: Any, part: RefitPart, number: int, columns: int) -> np.ndarray:
+        """The map that ``make_map`` makes of some rows, checked; each number has its own seed."""
+        told = (part,) if _takes_part(self.make_map) else ()
+        Y = np.asarray(self.make_map(X, self.seed + number, *told))
+        if Y.ndim != 2 or Y.shape[0] != X.shape[0] or Y.shape[1] < 1 or Y.dtype.kind not in "fiu":
+            raise ParameterError(
+                f"make_map returned an array of shape {Y.shape} and type {Y.dtype} for "
+                f"{X.shape[0]} rows; expected numbers of shape ({X.shape[0]}, {columns})."
+            )
+        if not np.isfinite(Y).all():
+            row = int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
+            raise ParameterError(f"make_map returned NaN or infinity, first in row {row}.")
+        return Y.astype(np.float64)
 
 
 def turned(
@@ -222,75 +219,64 @@ def _takes_part(make_map: MakeMap) -> bool:
 REFITS = 3
 
 
+class Agreement(NamedTuple):
+    """How much the neighbors of points agree between maps: at each, on average, by chance."""
+
+    points: np.ndarray
+    mean: float
+    chance: float
+
+    @classmethod
+    def of(cls, maps: list[np.ndarray], rows: np.ndarray, n: int, threads: int) -> Agreement:
+        """Of all pairs of maps of some of n rows; NaN for the others."""
+        every = itertools.combinations(maps, 2)
+        pairs = [map_agreement(one, other, n_jobs=threads) for one, other in every]
+        points = np.full(n, np.nan)
+        points[rows] = np.mean([pair.points for pair in pairs], axis=0)
+        return cls(points, float(np.mean([pair.mean for pair in pairs])), pairs[0].chance)
+
+
 def stability_of_refits(
-    source: RefitRows,
-    Y: np.ndarray,
-    island_of: np.ndarray,
-    make_map: MakeMap,
-    seed: int,
-    monitor: Monitor,
+    source: Refits, found: Trust, monitor: Monitor
 ) -> tuple[Stability, np.ndarray]:
     """Three refits on parts of the rows that share half of them; and the first refit as it is.
 
     Refits are compared with one another, because a map of fewer rows has other neighbors than the
     map of all. Islands of the map are looked for in each refit.
     """
-    n, m = len(Y), source.size()
-    rng = np.random.default_rng([seed, 1])
+    n, columns = found.coordinates.shape
+    m, rng = source.size(), np.random.default_rng([source.seed, 1])
     order = rng.permutation(n)
     core, rest = np.sort(order[: m // 2]), order[m // 2 :]
-    first = np.empty(0)
     maps: list[tuple[np.ndarray, np.ndarray]] = []
     with monitor.phase("refits", total=REFITS) as phase:
         for number in range(REFITS):
             own = rng.choice(rest, m - len(core), replace=False)
             rows = np.sort(np.concatenate([core, own]))
             part = RefitPart(rows, is_null=False)
-            Z = refit(make_map, source.of(rows), seed + 1 + number, Y.shape[1], part)
-            first = Z if number == 0 else first
-            maps.append((rows, Z))
+            maps.append((rows, source.map_of(source.of(rows), part, 1 + number, columns)))
             phase.advance(1)
-    places = [np.searchsorted(rows, core) for rows, _ in maps]
-    cores = [Z[place] for (_, Z), place in zip(maps, places, strict=True)]
-    threads = source.options.threads
-    pairs = [
-        map_agreement(one, other, n_jobs=threads) for one, other in itertools.combinations(cores, 2)
-    ]
-    points = np.full(n, np.nan)
-    points[core] = np.mean([pair.points for pair in pairs], axis=0)
-    titles = [f"refit {number + 1}" for number in range(REFITS)]
-    shown = [turned(title, *each, Y[each[0]]) for title, each in zip(titles, maps, strict=True)]
-    stable = _islands(island_of, [(rows, islands_of(Z)) for rows, Z in maps])
-    agreement = float(np.mean([pair.mean for pair in pairs]))
-    return Stability(points, agreement, pairs[0].chance, stable, shown), first
+    cores = [Z[np.searchsorted(rows, core)] for rows, Z in maps]
+    agreement = Agreement.of(cores, core, n, source.options.threads)
+    return _stability(agreement, found, "refit", maps), maps[0][1]
 
 
-def stability_of_others(
-    Y: np.ndarray, island_of: np.ndarray, others: Sequence[np.ndarray], threads: int
-) -> Stability:
+def stability_of_others(found: Trust, others: Sequence[np.ndarray], threads: int) -> Stability:
     """Other maps of the same rows, such as those of other seeds, compared with one another."""
-    maps = [Y, *others]
-    pairs = [
-        map_agreement(one, other, n_jobs=threads) for one, other in itertools.combinations(maps, 2)
-    ]
-    points = np.mean([pair.points for pair in pairs], axis=0)
-    every = np.arange(len(Y))
-    shown: list[OtherMap] = [
-        turned(f"other map {number + 1}", every, Z, Y) for number, Z in enumerate(others)
-    ]
-    stable = _islands(island_of, [(every, islands_of(Z)) for Z in others])
-    agreement = float(np.mean([pair.mean for pair in pairs]))
-    return Stability(points, agreement, pairs[0].chance, stable, shown)
+    every = np.arange(len(found.coordinates))
+    agreement = Agreement.of([found.coordinates, *others], every, len(every), threads)
+    return _stability(agreement, found, "other map", [(every, Z) for Z in others])
 
 
-def _islands(
-    island_of: np.ndarray, found: Sequence[tuple[np.ndarray, np.ndarray]]
-) -> list[IslandStability]:
-    if not island_of.max(initial=0):
-        return []
-    others = []
-    for rows, codes in found:
-        everyone = np.full(len(island_of), -1)
-        everyone[rows] = codes
-        others.append(everyone)
-    return island_stability(island_of, others)
+def _stability(
+    agreement: Agreement, found: Trust, title: str, maps: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> Stability:
+    """Islands of a map looked for in other maps, which are turned to resemble it."""
+    Y, island_of = found.coordinates, found.island_of
+    shown, others = [], []
+    for number, (rows, Z) in enumerate(maps, start=1):
+        shown.append(turned(f"{title} {number}", rows, Z, Y[rows]))
+        others.append(np.full(len(Y), -1))
+        others[-1][rows] = islands_of(Z)
+    islands = island_stability(island_of, others) if island_of.max(initial=0) else []
+    return Stability(*agreement, islands, shown)

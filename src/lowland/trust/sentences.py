@@ -6,15 +6,15 @@ An island is a cluster of the map as the eye sees it: a hill of the density of i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from lowland._base.errors import count
 from lowland.metrics import Gap
 from lowland.metrics.home import PointHome
-from lowland.trust.result import Chance, Contrast, Island, Sentence, Stability
+from lowland.trust.result import Chance, Contrast, Island, Sentence, Stability, Trust
 
-QUESTIONS = ("points", "gaps", "merged", "stability", "chance", "contrast")
 FEW, MANY = 0.05, 0.5  # shares of points that are not fine: below, nothing to fear; above, serious
 FEW_MISPLACED = 0.005
 STABLE_POINTS, UNSTABLE_POINTS = 0.4, 0.2  # agreement of refits
@@ -24,24 +24,22 @@ LOW_CORRELATION = 0.5
 NAMED = 4  # gaps and islands that a sentence names
 
 
-def sentences_about(
-    points: PointHome,
-    islands: list[Island],
-    island_of: np.ndarray,
-    gaps: list[Gap],
-    stability: Stability | None,
-    chance: Chance | None,
-    contrast: Contrast,
-) -> list[Sentence]:
+def sentences_about(found: Trust) -> list[Sentence]:
     """The answers that are known, in the order of the questions."""
-    found = [_about_points(points), _about_gaps(gaps, islands)]
-    found += _about_merged(islands)
-    if stability is not None:
-        found.append(_about_stability(stability))
-    if chance is not None:
-        found.append(_about_chance(chance, gaps))
-    found += _about_contrast(contrast, gaps)
-    return found
+    gaps, islands = found.gaps, found.islands
+    sentences = [_about_points(found.points), _about_gaps(gaps, islands), *_about_merged(islands)]
+    if found.stability is not None:
+        sentences.append(_about_stability(found.stability))
+    if found.chance is not None:
+        sentences.append(_about_chance(found.chance, gaps))
+    return [*sentences, *_about_contrast(found.contrast, gaps)]
+
+
+POINT_WORDS = {
+    "misplaced": "misplaced",
+    "torn": "torn from most of their neighbors",
+    "pressed": "placed among dissimilar points",
+}
 
 
 def _about_points(points: PointHome) -> Sentence:
@@ -53,22 +51,25 @@ def _about_points(points: PointHome) -> Sentence:
         level = "serious" if bad > MANY * n else "caution"
     sampled = n < len(points.kind)
     named = "points of a sample" if sampled else "points"
-    if not bad:
-        return Sentence("points", level, f"All {n:,} {named} lie among their neighbors.")
-    texts = {
-        "misplaced": "misplaced",
-        "torn": "torn from most of their neighbors",
-        "pressed": "placed among dissimilar points",
-    }
-    kinds = [kind for kind in texts if counts[kind]]
+    kinds = [kind for kind in POINT_WORDS if counts[kind]]
     share = f"{bad / n:.0%}" if bad >= n / 10 else f"{bad / n:.1%}"
-    if len(kinds) == 1:
+    if not kinds:
+        text = f"All {n:,} {named} lie among their neighbors."
+    elif len(kinds) == 1:
         verb = "is" if bad == 1 else "are"
-        text = f"{bad:,} of {n:,} {named} ({share}) {verb} {texts[kinds[0]]}."
-        return Sentence("points", level, text)
-    parts = _joined([f"{counts[kind]:,} {texts[kind]}" for kind in kinds])
-    text = f"Of {n:,} {named}, {bad:,} ({share}) are not where they belong: {parts}."
+        text = f"{bad:,} of {n:,} {named} ({share}) {verb} {POINT_WORDS[kinds[0]]}."
+    else:
+        parts = _joined([f"{counts[kind]:,} {POINT_WORDS[kind]}" for kind in kinds])
+        text = f"Of {n:,} {named}, {bad:,} ({share}) are not where they belong: {parts}."
     return Sentence("points", level, text)
+
+
+GAP_WORDS = {
+    "real": "in the data",
+    "not in the data": "not in the data",
+    "unclear": "unclear",
+    "bridged": "bridged by other islands",
+}
 
 
 def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
@@ -76,43 +77,32 @@ def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
         what = "one island" if islands else "no island"
         return Sentence("gaps", "fine", f"The map shows {what}, and no gaps.")
     kinds = {kind: [gap for gap in gaps if gap.verdict == kind] for kind in GAP_WORDS}
-    parts = [
-        f"{len(found)} {GAP_WORDS[kind][len(found) > 1]}{_named(found) if kind != 'real' else ''}"
-        for kind, found in kinds.items()
-        if found
-    ]
     level = "serious" if kinds["not in the data"] else "caution" if kinds["unclear"] else "fine"
-    if len(gaps) == 1:
-        word = GAP_WORDS[gaps[0].verdict][0]
-        between = "the two islands" if len(islands) == 2 else "neighboring islands"
-        return Sentence("gaps", level, f"The gap between {between} {word}.")
-    between = f"{len(gaps)} gaps between {len(islands)} islands"
-    if len(parts) == 1:
-        among = f"gaps between {len(islands)} islands"
-        if kinds["not in the data"]:
-            none = f"Neither of the {among}" if len(gaps) == 2 else f"None of the {between}"
-            return Sentence("gaps", level, f"{none} is in the data.")
-        both = f"Both {among}" if len(gaps) == 2 else f"All {between}"
-        return Sentence("gaps", level, f"{both} {GAP_WORDS[gaps[0].verdict][1]}.")
-    return Sentence("gaps", level, f"Of {between}, {_joined(parts)}.")
-
-
-GAP_WORDS = {
-    "real": ("is in the data", "are in the data"),
-    "not in the data": ("is not in the data", "are not in the data"),
-    "unclear": ("is unclear", "are unclear"),
-    "bridged": ("is bridged by other islands", "are bridged by other islands"),
-}
+    n, word = len(gaps), GAP_WORDS[gaps[0].verdict]
+    between = f"gaps between {len(islands)} islands"
+    if n == 1:
+        where = "the two islands" if len(islands) == 2 else "neighboring islands"
+        text = f"The gap between {where} is {word}"
+    elif len(kinds["not in the data"]) == n:
+        text = f"{'Neither of the' if n == 2 else f'None of the {n}'} {between} is in the data"
+    elif len(kinds[gaps[0].verdict]) == n:
+        text = f"{'Both' if n == 2 else f'All {n}'} {between} are {word}"
+    else:
+        parts = [
+            f"{len(found)} {_is(found)} {GAP_WORDS[kind]}{_named(found) if kind != 'real' else ''}"
+            for kind, found in kinds.items()
+            if found
+        ]
+        text = f"Of {n} {between}, {_joined(parts)}"
+    return Sentence("gaps", level, f"{text}.")
 
 
 def _about_merged(islands: list[Island]) -> Iterator[Sentence]:
     tested = [island for island in islands if island.inner is not None]
     merged = [island.number for island in tested if island.inner.verdict == "real"]  # type: ignore[union-attr]
     if merged:
-        which = _numbers(merged)
-        verb = "holds" if len(merged) == 1 else "hold"
-        each = "" if len(merged) == 1 else " each"
-        text = f"{which} {verb} two groups{each} that the data separate and the map does not."
+        hold = "holds two groups" if len(merged) == 1 else "hold two groups each"
+        text = f"{_numbers(merged)} {hold} that the data separate and the map does not."
         yield Sentence("merged", "caution", text)
     elif tested:
         yield Sentence("merged", "fine", "No island holds two groups that the data separate.")
@@ -130,16 +120,14 @@ def _about_stability(stability: Stability) -> Sentence:
         f"{maps} agree on {share:.0%} of a point's neighbors "
         f"(unrelated maps: {stability.chance:.1%}; {others} of {rows:,} rows)"
     )
-    kinds: dict[str, list[int]] = {}
-    for island in stability.islands:
-        kinds.setdefault(island.verdict, []).append(island.island)
     if stability.islands:
-        stable, total = len(kinds.get("stable", ())), len(stability.islands)
+        gone = [each.island for each in stability.islands if each.verdict == "unstable"]
+        stable = sum(each.verdict == "stable" for each in stability.islands)
+        total = len(stability.islands)
         if total == 1:
             text += f"; its island {'comes' if stable else 'does not always come'} again"
         else:
             text += f"; {stable} of {total} islands {'comes' if stable == 1 else 'come'} again"
-        gone = kinds.get("unstable", [])
         if gone and total > 1:
             text += f", {_numbers(gone).lower()} {'does' if len(gone) == 1 else 'do'} not"
         if gone and level == "fine":
@@ -172,22 +160,21 @@ def _about_chance(chance: Chance, gaps: list[Gap]) -> Sentence:
 def _about_contrast(contrast: Contrast, gaps: list[Gap]) -> Iterator[Sentence]:
     if not np.isfinite(contrast.silhouette):
         return
-    parts, level = [], "fine"
     low = contrast.silhouette < LOW_SILHOUETTE
-    if low and any(gap.verdict == "real" for gap in gaps):
-        level = "caution"
-    kind = "hardly separated" if low else "well separated"
-    if LOW_SILHOUETTE <= contrast.silhouette < CLEAR_SILHOUETTE:
-        kind = "moderately separated"
-    parts.append(f"In the data, the islands are {kind} (silhouette {contrast.silhouette:.2f})")
+    clear = contrast.silhouette >= CLEAR_SILHOUETTE
+    kind = "hardly" if low else "well" if clear else "moderately"
+    text = f"In the data, the islands are {kind} separated (silhouette {contrast.silhouette:.2f})"
+    doubtful = low and any(gap.verdict == "real" for gap in gaps)
     if np.isfinite(contrast.centers):
-        believed = contrast.centers >= LOW_CORRELATION
-        level = level if believed else "caution"
-        word = "follow" if believed else "do not follow"
-        parts.append(
-            f"distances between islands {word} those in the data (Spearman {contrast.centers:.2f})"
-        )
-    yield Sentence("contrast", level, "; ".join(parts) + ".")
+        follow = "follow" if contrast.centers >= LOW_CORRELATION else "do not follow"
+        doubtful = doubtful or contrast.centers < LOW_CORRELATION
+        text += f"; distances between islands {follow} those in the data (Spearman "
+        text += f"{contrast.centers:.2f})"
+    yield Sentence("contrast", "caution" if doubtful else "fine", f"{text}.")
+
+
+def _is(found: list[Any]) -> str:
+    return "is" if len(found) == 1 else "are"
 
 
 def _named(gaps: list[Gap]) -> str:

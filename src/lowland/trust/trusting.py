@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer, Null
+from lowland._base.constraints import Function, Integer, Null, check_argument
 from lowland._base.errors import DataError, LowlandError, ParameterError, shown
 from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
@@ -18,20 +18,13 @@ from lowland._engines.distances.metrics import from_products
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics import Comparison, gap_test, inner_gaps, silhouette
 from lowland.metrics._cloud import Cloud, linked_pairs, neighboring_pairs
+from lowland.metrics._comparison import check_graph
 from lowland.metrics._options import Options
 from lowland.metrics._views import Work
-from lowland.metrics.home import NOT_MEASURED, PointHome, homes
+from lowland.metrics.home import PointHome, homes
 from lowland.metrics.missing import LISTED, NEIGHBORS, Neighborhoods
-from lowland.trust.refitting import (
-    MakeMap,
-    RefitPart,
-    RefitRows,
-    islands_of,
-    refit,
-    stability_of_others,
-    stability_of_refits,
-    turned,
-)
+from lowland.trust import refitting
+from lowland.trust.refitting import MakeMap, RefitPart, Refits, islands_of
 from lowland.trust.result import Chance, Contrast, Island, OtherMap, Stability, Trust
 from lowland.trust.sentences import sentences_about
 
@@ -64,31 +57,12 @@ def judged_points(
         # a copy: a view would keep the longer lists
         return JudgedPoints(None, near, homes(near), near.in_data.indices[:, : near.k].copy())
     rows = np.sort(np.random.default_rng([seed, 3]).choice(n, most, replace=False))
-    X = compared.data.X
-    some = Comparison(
-        X[np.ix_(rows, rows)] if options.metric == "precomputed" else X[rows],
-        compared.map.table[rows],
-        metric=options.metric,
-        metric_params=options.metric_params,
-        sample=None,
-        n_jobs=options.n_jobs,
-    )
+    part = options.part(compared.data.X, rows)
+    some = Comparison(part, compared.map.table[rows], sample=None, **options.distances)
     near = Neighborhoods.of(some, None, NEIGHBORS, None, {})
     neighbors = np.full((n, near.k), -1, np.int64)
     neighbors[rows] = rows[near.in_data.indices[:, : near.k]]
-    return JudgedPoints(rows, near, _of_all(homes(near), rows, n), neighbors)
-
-
-def _of_all(points: PointHome, rows: np.ndarray, n: int) -> PointHome:
-    """Values of all n points: NaN, and the kind -1, for those that were not judged."""
-    found: dict[str, Any] = {}
-    for name in ("missing", "strangers", "home", "spread"):
-        values = getattr(points, name)
-        found[name] = np.full((n, *values.shape[1:]), np.nan)
-        found[name][rows] = values
-    kind = np.full(n, NOT_MEASURED, np.int8)
-    kind[rows] = points.kind
-    return points._replace(**found, kind=kind)
+    return JudgedPoints(rows, near, homes(near).of_all(rows, n), neighbors)
 
 
 # Whether islands are separated in the data, and whether large distances and sizes are kept.
@@ -110,15 +84,14 @@ def contrast_of(
         codes, how = island_of[rows], cloud.options
         # All distances as they are. The coordinates of a cloud have few dimensions, and a constant
         # that is added to all squared distances takes as many as there are rows.
-        part = cloud.X[np.ix_(rows, rows)] if how.metric == "precomputed" else cloud.X[rows]
-        known = {"metric": how.metric, "metric_params": how.metric_params, "n_jobs": how.threads}
-        separate = float(silhouette(part, codes, sample=None, **known))
+        part = how.part(cloud.X, rows)
+        separate = float(silhouette(part, codes, sample=None, **how.distances))
         if number >= FEWEST_ISLANDS:
             X = cloud.of(rows)
             members = [codes == island for island in range(1, number + 1)]
             in_data = np.array([X[member].mean(axis=0) for member in members])
             in_map = np.array([Y[rows[member]].mean(axis=0) for member in members])
-            centers = _rank_correlation(_distances(in_data), _distances(in_map))
+            centers = _correlation(_ranks(_distances(in_data)), _ranks(_distances(in_map)))
     return Contrast(separate, centers, _radii(near))
 
 
@@ -139,9 +112,7 @@ def _radii(near: Neighborhoods) -> float:
     radii = [side.distances[:, near.k - 1].astype(float) for side in (near.in_data, near.in_map)]
     known = (radii[0] > 0) & (radii[1] > 0)
     logs = [np.log(radius[known]) for radius in radii]
-    if known.sum() < 3 or not all(np.ptp(log) > 0 for log in logs):
-        return float("nan")
-    return float(np.corrcoef(*logs)[0, 1])
+    return float("nan") if known.sum() < 3 else _correlation(*logs)
 
 
 def _distances(points: np.ndarray) -> np.ndarray:
@@ -150,15 +121,15 @@ def _distances(points: np.ndarray) -> np.ndarray:
     return np.linalg.norm(points[one] - points[other], axis=1)
 
 
-def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Spearman's correlation; ties get their mean rank."""
-    ranks = []
-    for values in (a, b):
-        _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
-        ranks.append((np.cumsum(sizes) - (sizes - 1) / 2)[place])
-    if not all(np.ptp(rank) > 0 for rank in ranks):
-        return float("nan")
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1; ties get their mean rank."""
+    _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes - 1) / 2)[place]
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Pearson's correlation; NaN if there is none."""
+    return float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else float("nan")
 
 
 # The map beside one of data without structure.
@@ -168,22 +139,15 @@ QUANTILE = 0.95  # of the null: what keeps more is more than chance
 
 
 def chance_of_map(
-    source: RefitRows,
-    first: OtherMap,
-    first_map: np.ndarray,
-    make_map: MakeMap,
-    seed: int,
-    monitor: Monitor,
+    source: Refits, first: OtherMap, first_map: np.ndarray, monitor: Monitor
 ) -> Chance:
     """A refit of some rows beside a map of as many rows without structure, made the same way."""
-    rows = first.rows
-    data = source.of(rows)
+    rows, part = first.rows, RefitPart(first.rows, is_null=True)
     with monitor.phase("chance", total=1) as phase:
-        null = source.null_of(rows, np.random.default_rng([seed, 2]))
-        part = RefitPart(rows, is_null=True)
-        null_map = refit(make_map, null, seed + 4, first_map.shape[1], part)
+        null = source.null_of(rows, np.random.default_rng([source.seed, 2]))
+        null_map = source.map_of(null, part, 4, first_map.shape[1])
         phase.advance(1)
-    kept, null_kept = (_kept(source, X, Y) for X, Y in ((data, first_map), (null, null_map)))
+    kept, null_kept = _kept(source, source.of(rows), first_map), _kept(source, null, null_map)
     limit = float(np.quantile(null_kept, QUANTILE))
     return Chance(
         float(kept.mean()),
@@ -192,14 +156,13 @@ def chance_of_map(
         int(islands_of(null_map).max()),
         float((kept > limit).mean()),
         # No row of the null belongs to a row of the data: it is scaled, but turning has no meaning.
-        turned("without structure", rows, null_map, first.coordinates),
+        refitting.turned("without structure", rows, null_map, first.coordinates),
     )
 
 
-def _kept(source: RefitRows, X: object, Y: np.ndarray) -> np.ndarray:
+def _kept(source: Refits, X: object, Y: np.ndarray) -> np.ndarray:
     """The share of each row's data neighbors that are its neighbors in the map."""
-    metric, threads = source.options.metric, source.options.threads
-    compared = Comparison(X, Y, metric=metric, sample=None, n_jobs=threads)
+    compared = Comparison(X, Y, sample=None, **source.options.distances)
     k = min(NEIGHBORS, max(1, (compared.n - 1) // 4))
     return compared.overlaps(k)[:, -1] / k
 
@@ -349,57 +312,38 @@ def trust(
     'The gap between the two islands is in the data.'
     """
     options = Options(metric, metric_params, None, random_state, n_jobs, verbose)
-    seed = _checked_seed(random_state)
-    if not (Null() | Integer(FEWEST_ROWS)).allows(most_points):
-        raise ParameterError(
-            f"most_points={shown(most_points)} is not allowed; expected an integer >= "
-            f"{FEWEST_ROWS}, or None."
-        )
+    check_argument("random_state", random_state, Integer(0))
+    check_argument("most_points", most_points, Integer(FEWEST_ROWS) | Null())
     if isinstance(X, NeighborGraph):
         raise DataError("X is a neighbor graph; trust needs the data, and takes a graph beside it.")
-    compared = Comparison(
-        X, Y, metric=metric, metric_params=metric_params, sample=None, n_jobs=n_jobs
-    )
-    n = compared.n
-    if n < FEWEST_ROWS:
-        raise DataError(f"X has {n} rows; a map of fewer than {FEWEST_ROWS} cannot be judged.")
-    if graph is not None:
-        _use(compared, graph)
-    Y = np.asarray(compared.map.table, dtype=np.float64)
-    island_of = islands_of(Y)
-    judged = judged_points(compared, options, most_points, seed)
-    cloud = Cloud(compared.data.X, options)
-    known = {"metric": metric, "metric_params": metric_params, "n_jobs": n_jobs}
-    linked = judged.island_pairs(Y, island_of)
-    gaps = gap_test(cloud, island_of, pairs=linked, random_state=seed, **known)
-    inner = inner_gaps(cloud, island_of, random_state=seed, **known)
-    contrast = contrast_of(cloud, Y, island_of, judged.near)
-    found = [
-        Island(
-            number,
-            int((island_of == number).sum()),
-            Y[island_of == number].mean(axis=0),
-            inner.get(number),
-            None,
+    compared = Comparison(X, Y, sample=None, **options.distances)
+    if compared.n < FEWEST_ROWS:
+        raise DataError(
+            f"X has {compared.n} rows; a map of fewer than {FEWEST_ROWS} cannot be judged."
         )
-        for number in range(1, int(island_of.max(initial=0)) + 1)
-    ]
+    if graph is not None:  # it may be approximate
+        check_graph(graph, compared.data.X, metric, metric_params)
+        if graph.indices.min(initial=0) >= 0:
+            compared.data.take_neighbors(graph)
+    Y = np.asarray(compared.map.table, dtype=np.float64)
+    known = {**options.distances, "random_state": random_state}
+    island_of = islands_of(Y)
+    judged = judged_points(compared, options, most_points, random_state)
+    cloud = Cloud(compared.data.X, options)
+    gaps = gap_test(cloud, island_of, pairs=judged.island_pairs(Y, island_of), **known)
+    inner = inner_gaps(cloud, island_of, **known)
+    contrast = contrast_of(cloud, Y, island_of, judged.near)
+    islands = []
+    for number in range(1, int(island_of.max(initial=0)) + 1):
+        member = island_of == number
+        center = Y[member].mean(axis=0)
+        islands.append(Island(number, int(member.sum()), center, inner.get(number), None))
     reasons = {"stability": NO_REFITS, "chance": NO_REFITS}
-    parts = (judged.points, found, island_of, gaps, None, None, contrast)
-    made = Trust(Y, *parts, sentences_about(*parts), reasons, judged.neighbors)
+    parts = (judged.points, islands, island_of, gaps, None, None, contrast)
+    found = Trust(Y, *parts, [], reasons, judged.neighbors)
     if make_map is None and not others:
-        return made
-    return with_refits(
-        made,
-        compared.data.X,
-        make_map,
-        others,
-        metric=metric,
-        metric_params=metric_params,
-        random_state=seed,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
+        return dataclasses.replace(found, sentences=sentences_about(found))
+    return with_refits(found, compared.data.X, make_map, others, verbose=verbose, **known)
 
 
 def with_refits(
@@ -438,18 +382,18 @@ def with_refits(
     (True, 3, {})
     """
     options = Options(metric, metric_params, None, random_state, n_jobs, verbose)
-    seed = _checked_seed(random_state)
-    source = RefitRows(options.checked(X, "X"), options)
-    Y, island_of = found.coordinates, found.island_of
+    check_argument("random_state", random_state, Integer(0))
+    source = Refits(options.checked(X, "X"), options, make_map, random_state)
+    Y = found.coordinates
     if source.X.shape[0] != len(Y):
         raise DataError(f"X has {source.X.shape[0]} rows, but the map has {len(Y)}.")
     reasons = dict(found.reasons)
     stability, chance = found.stability, found.chance
     if others:
-        stability = stability_of_others(Y, island_of, _checked(others, Y), options.threads)
+        stability = refitting.stability_of_others(found, _checked(others, Y), options.threads)
         del reasons["stability"]
     if make_map is not None:
-        refits, chance, why = _refitted(source, Y, island_of, make_map, seed)
+        refits, chance, why = _refitted(source, found)
         stability = stability or refits
         for part in ("stability", "chance"):
             reasons.pop(part, None)
@@ -457,70 +401,43 @@ def with_refits(
         reasons |= {part: why[part] for part, made in missing.items() if made is None}
     by_island = {each.island: each for each in stability.islands} if stability else {}
     islands = [each._replace(stability=by_island.get(each.number)) for each in found.islands]
-    parts = (found.points, islands, island_of, found.gaps, stability, chance, found.contrast)
-    return dataclasses.replace(
-        found,
-        islands=islands,
-        stability=stability,
-        chance=chance,
-        sentences=sentences_about(*parts),
-        reasons=reasons,
-    )
+    parts = {"stability": stability, "chance": chance, "reasons": reasons}
+    found = dataclasses.replace(found, islands=islands, **parts)
+    return dataclasses.replace(found, sentences=sentences_about(found))
 
 
 def _refitted(
-    source: RefitRows, Y: np.ndarray, island_of: np.ndarray, make_map: MakeMap, seed: int
+    source: Refits, found: Trust
 ) -> tuple[Stability | None, Chance | None, dict[str, str]]:
     """What needs refits, and why a part of it is missing."""
-    if not callable(make_map):
-        raise ParameterError(
-            f"make_map={make_map!r} is not allowed; expected a function of rows and a seed."
-        )
-    if len(Y) < FEWEST_REFITTED:
-        few = f"{len(Y)} rows are too few to make maps of parts of them"
+    check_argument("make_map", source.make_map, Function())
+    n, columns = found.coordinates.shape
+    if n < FEWEST_REFITTED:
+        few = f"{n} rows are too few to make maps of parts of them"
         return None, None, {"stability": few, "chance": few}
     with source.options.working() as monitor:
-        refits, first = stability_of_refits(source, Y, island_of, make_map, seed, monitor)
+        refits, first = refitting.stability_of_refits(source, found, monitor)
         no_null = source.no_null
-        if not source.distances and source.X.shape[1] <= Y.shape[1]:
+        if not source.distances and source.X.shape[1] <= columns:
             no_null = "the data have no more columns than the map, which can keep any of them"
         if no_null:
             return refits, None, {"chance": no_null}
         try:
-            chance = chance_of_map(source, refits.refits[0], first, make_map, seed, monitor)
+            chance = chance_of_map(source, refits.refits[0], first, monitor)
         except LowlandError as error:  # what the method needs, such data may lack
             why = f"data without structure could not be mapped: {str(error).rstrip('.')}"
             return refits, None, {"chance": why}
     return refits, chance, {}
 
 
-def _use(compared: Comparison, graph: NeighborGraph) -> None:
-    """Let a comparison take over a graph, which may be approximate."""
-    from lowland.metrics._comparison import check_graph
-
-    check_graph(graph, compared.data.X, compared.data.metric, compared.data.params)
-    if graph.indices.min(initial=0) >= 0:
-        compared.data.take_neighbors(graph)
-
-
-def _checked(others: Sequence[Any] | None, Y: np.ndarray) -> list[np.ndarray]:
-    if not isinstance(others, Sequence | np.ndarray | None) or isinstance(others, str):
+def _checked(others: Any, Y: np.ndarray) -> list[np.ndarray]:
+    if not isinstance(others, Sequence | np.ndarray) or isinstance(others, str):
         raise ParameterError(f"others={shown(others)} is not allowed; give a list of maps.")
     found = []
-    for number, other in enumerate(() if others is None else others):
+    for number, other in enumerate(others):
         name = f"others[{number}]"
         Z = check_matrix(other, owner="trust", argument=name)
         if len(Z) != len(Y):
             raise DataError(f"{name} has {len(Z)} rows, but Y has {len(Y)}; give maps of the same.")
         found.append(np.asarray(Z, dtype=np.float64))
     return found
-
-
-def _checked_seed(random_state: Any) -> int:
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise ParameterError(
-            f"random_state={random_state!r} is not allowed; expected an integer >= 0."
-        )
-    if random_state < 0:
-        raise ParameterError(f"random_state={random_state} is not allowed; expected >= 0.")
-    return int(random_state)

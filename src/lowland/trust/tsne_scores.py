@@ -12,17 +12,13 @@ from typing import Any
 import numpy as np
 
 from lowland import _native
-from lowland._base.constraints import Integer, Real
+from lowland._base.constraints import Integer, Real, check_argument
 from lowland._base.context import FitContext, generator
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import is_sparse
-from lowland._engines.embedding.affinity import (
-    JointAffinities,
-    conditional_affinities,
-    joint_affinities,
-)
+from lowland._engines.embedding import affinity
 from lowland._engines.embedding.placement import FrozenMap, MapField, map_field, place_rows
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import eigenvalues
@@ -43,12 +39,7 @@ BLOCK_BYTES = 1 << 25
 
 
 def singularity_score(
-    model: Any,
-    X: Any = None,
-    *,
-    rows: Any = None,
-    seed: int = 0,
-    n_jobs: int | None = None,
+    model: Any, X: Any = None, *, rows: Any = None, seed: int = 0, n_jobs: int | None = None
 ) -> np.ndarray:
     """1 / (smallest eigenvalue of H_i), H_i the second derivatives of the loss in point i alone.
 
@@ -104,9 +95,8 @@ def singularity_score(
     threads = resolve_n_jobs(n_jobs)
     Y = np.ascontiguousarray(model.embedding_, np.float64)
     measured = _some_rows(rows, len(Y), ALL_PAIRS, SOME_ROWS, seed)
-    P = joint_affinities(
-        _graph(model, X, threads), model.perplexity, threads=threads, dtype=np.float64
-    )
+    graph = _graph(model, X, threads)
+    P = affinity.joint_affinities(graph, model.perplexity, threads=threads, dtype=np.float64)
     Z = _normalization(model, Y, threads)
     H = _curvature(Y, P, measured, model._dof(), model._final_exaggeration(), Z)
     least = _smallest(H)
@@ -118,11 +108,7 @@ def singularity_score(
 
 
 def perturbation_score(
-    model: Any,
-    *,
-    rows: Any = None,
-    length: float = 1.0,
-    seed: int = 0,
+    model: Any, *, rows: Any = None, length: float = 1.0, seed: int = 0
 ) -> np.ndarray:
     """How far a point moves in the map when its row is moved a little in the data.
 
@@ -170,8 +156,7 @@ def perturbation_score(
     (True, True)
     """
     _require_tsne(model, "perturbation_score")
-    if not Real(0).allows(length):
-        raise ParameterError(f"length={shown(length)} is not allowed; give a number > 0.")
+    check_argument("length", length, Real(0))
     X = model.fitted_rows_
     if X is None or "column_ranges_" in vars(model):
         kind = f"metric={model.metric!r}" if X is not None else "a graph or distances"
@@ -202,20 +187,20 @@ def perturbation_score(
 # --- the loss around a point ------------------------------------------------------------------
 
 
+def _nearest(model: Any, k: int, threads: int) -> NeighborGraph:
+    """The nearest neighbors of the fitted rows."""
+    metric = {"metric": model.metric, "metric_params": model.metric_params}
+    rng = np.random.default_rng(0)
+    return neighbor_graph(model.fitted_rows_, k, threads=threads, rng=rng, **metric)
+
+
 def _graph(model: Any, X: Any, threads: int) -> NeighborGraph:
     """The neighbors that the affinities of the model were made of."""
     k = int(model.n_neighbors_)
     if model.fitted_rows_ is not None:
         if X is not None:
             raise ParameterError("X: the model keeps the rows it was fitted on; leave X out.")
-        graph = neighbor_graph(
-            model.fitted_rows_,
-            k,
-            metric=model.metric,
-            metric_params=model.metric_params,
-            threads=threads,
-            rng=np.random.default_rng(0),
-        )
+        graph = _nearest(model, k, threads)
     elif X is None:
         raise ParameterError(
             "X=None: this TSNE was fitted on a graph or on distances, which it does not keep; "
@@ -246,7 +231,7 @@ def _normalization(model: Any, Y: np.ndarray, threads: int) -> float:
 
 
 def _curvature(
-    Y: np.ndarray, P: JointAffinities, rows: np.ndarray, dof: float, pull: float, Z: float
+    Y: np.ndarray, P: affinity.JointAffinities, rows: np.ndarray, dof: float, pull: float, Z: float
 ) -> np.ndarray:
     """H_i of some points, (m, d, d)."""
     n, d = Y.shape
@@ -297,14 +282,7 @@ def _moves(model: Any, length: float, run: FitContext) -> list[np.ndarray]:
     """The changes of a row: along each principal axis, forth and back."""
     X = model.fitted_rows_
     n, p = X.shape
-    graph = neighbor_graph(
-        X,
-        min(NEIGHBORS, n - 1),
-        metric=model.metric,
-        metric_params=model.metric_params,
-        threads=run.threads,
-        rng=np.random.default_rng(0),
-    )
+    graph = _nearest(model, min(NEIGHBORS, n - 1), run.threads)
     found = leading_axes(X, min(AXES, p, n - 1), run.threads, np.random.default_rng(0), Monitor())
     scores = products.times(X, found.mean, found.axes.T, run.threads).astype(np.float64)
     steps = []
@@ -333,7 +311,7 @@ def _placed(
     itself[~itself.any(axis=1), -1] = True  # it has moved beyond its neighbors
     ids = near.indices[~itself].reshape(len(rows), k)
     distances = near.distances[~itself].reshape(len(rows), k)
-    p, _ = conditional_affinities(distances, model._new_perplexity(k), threads=run.threads)
+    p, _ = affinity.conditional_affinities(distances, model._new_perplexity(k), threads=run.threads)
     frozen = FrozenMap(model.embedding_, model._dof(), model.mean_potential_)
     return place_rows(frozen, ids, p, run.threads, field).astype(np.float64)
 
