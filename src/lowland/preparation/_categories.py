@@ -135,11 +135,6 @@ def _number(text: str) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def codes_for(codes: Sequence[Code], column: str) -> list[Code]:
-    """The codes that apply to a column."""
-    return [code for code in codes if code.applies(column)]
-
-
 def check_columns_of_codes(codes: Sequence[Code], names: Sequence[str]) -> None:
     """Refuse a code for a column that does not exist."""
     known = set(names)

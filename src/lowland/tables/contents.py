@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lowland._base.errors import PYTHON, DataError, Spelling
+from lowland._base.errors import PYTHON, DataError, Spelling, listing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +88,32 @@ class Contents:
         return pl.Series(name, self.matrix[:, [place]].toarray().ravel())
 
 
+def is_text(dtype: pl.DataType) -> bool:
+    """Whether a column of this type holds text."""
+    import polars as pl
+
+    return dtype == pl.String
+
+
+def is_number(dtype: pl.DataType) -> bool:
+    """Whether a column of this type holds numbers or truth values, which may be features."""
+    import polars as pl
+
+    return dtype.is_numeric() or dtype == pl.Boolean
+
+
+def holds_no_values(dtype: pl.DataType) -> bool:
+    """Whether a column of this type is left out: nested or binary values have no role."""
+    import polars as pl
+
+    return dtype.is_nested() or dtype in (pl.Binary, pl.Object)
+
+
+def described(schema: Mapping[str, pl.DataType]) -> str:
+    """The names and types of columns, for a message."""
+    return listing([f"{name!r} ({dtype})" for name, dtype in schema.items()], quote=False)
+
+
 def named_matrix(
     matrix: Any,
     names: Sequence[str] | None,
@@ -145,6 +172,15 @@ def free_name(name: str, taken: Sequence[str]) -> str:
     while name in known:
         name += "_label"
     return name
+
+
+def refuse_twice(source: object, names: Sequence[str]) -> None:
+    """Refuse columns with the same name."""
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise DataError(
+            f"{source}: several columns are called {listing(twice, 5)}; rename all but one."
+        )
 
 
 def one_line(reason: object) -> str:

@@ -11,7 +11,14 @@ import numpy as np
 
 from lowland._base.errors import PYTHON, DataError, Spelling
 from lowland._base.validation import as_array
-from lowland.tables.contents import Contents, Request, free_name, named_matrix, one_line
+from lowland.tables.contents import (
+    Contents,
+    Request,
+    free_name,
+    named_matrix,
+    one_line,
+    refuse_twice,
+)
 from lowland.tables.distances import (
     RawDistances,
     bundled_distances,
@@ -183,9 +190,7 @@ def as_polars(frame: Any) -> tuple[pl.DataFrame, str | None]:
     if not _is_pandas(frame):
         return pl.DataFrame(frame), None
     names = [str(name) for name in frame.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataError(f"{NAME}: several columns are called {twice[0]!r}; rename all but one.")
+    refuse_twice(NAME, names)
     columns = [_from_pandas(name, frame.iloc[:, place]) for place, name in enumerate(names)]
     if type(frame.index).__name__ == "RangeIndex":
         return pl.DataFrame(columns), None

@@ -22,8 +22,8 @@ from lowland.tables.columns.categories import (
     TakingPart,
     encoding_log,
     frame_of,
-    refuse_remains,
     take_part,
+    why_refused,
 )
 from lowland.tables.columns.missing import (
     Dominant,
@@ -179,7 +179,9 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
         log = [f"distances between {rows_read} rows, as they are{_n_unknown(table.features)}"]
         return Prepared(table, table.features, None, log, [], rows_read, True)
     part = take_part(table, options)
-    refuse_remains(table, options, part.names)
+    refused = why_refused(table, options, part.names)
+    if refused is not None:
+        raise DataError(refused)
     table = part.table
     log = [_columns_used(table, part.names), *part.log]
     table, dropped = without_missing(table, part, options, log)

@@ -14,7 +14,7 @@ from lowland._base.validation import all_finite, is_sparse
 from lowland._engines.linalg.moments import column_moments, may_overflow
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.tables import Table
-from lowland.tables.columns.categories import TakingPart, missing_in
+from lowland.tables.columns.categories import TakingPart
 from lowland.tables.columns.roles import numbers_in_text
 from lowland.tables.options import TableOptions
 
@@ -30,7 +30,10 @@ def without_missing(
     A column without any value is left out. Missing values are refused, with their columns and what
     each option would do, if nothing was said about them. A missing category is a category.
     """
-    coded = missing_in(table, part, options)
+    # a missing category is a category
+    ordered = [name for name in part.names if name in (options.order or {})]
+    columns = [table.labels[name] for name in dict.fromkeys([*part.dates, *ordered])]
+    coded = {column.name: column.is_null() for column in columns if column.has_nulls()}
     finite = is_sparse(table.features) or all_finite(np.asarray(table.features))
     if finite and not coded:
         return table, []

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lowland._base.errors import DataError
+from lowland._base.errors import DataError, count
 from lowland.tables.opening import MARKS, File
 
 # The encoding of a text file: UTF-8, UTF-16 or UTF-32 with a mark, or Windows-1252.
@@ -60,18 +60,15 @@ def utf8(file: File) -> Iterator[tuple[File, list[str]]]:
 def _encoding(file: File) -> str:
     with file.path.open("rb") as opened:
         start = opened.read(4)
-        for mark, encoding in MARKS:
-            if start.startswith(mark):
-                return encoding
         opened.seek(0)
+        marked = [encoding for mark, encoding in MARKS if start.startswith(mark)]
+        if marked:
+            return marked[0]
         decoder = codecs.getincrementaldecoder("utf-8")()
         valid = True
         while chunk := opened.read(CHUNK):
             if b"\0" in chunk:
-                raise DataError(
-                    f"{file}: holds a null byte, so it is no text in UTF-8; "
-                    "save the table as UTF-8 text."
-                )
+                raise DataError(f"{file}: holds a null byte, so it is not text; save it as UTF-8.")
             pending = decoder.getstate()[0]
             if valid and (pending or not chunk.isascii()):  # ASCII is by far the most common
                 valid = decodes(decoder, chunk)
@@ -89,7 +86,6 @@ def decodes(decoder: codecs.IncrementalDecoder, chunk: bytes) -> bool:
 
 def _convert(file: File, encoding: str, copy: Path) -> None:
     """Write a copy in UTF-8; bytes that the encoding does not know are refused with their line."""
-    line = 1
     try:
         with (
             file.path.open(encoding=encoding, newline="") as text,
@@ -98,25 +94,26 @@ def _convert(file: File, encoding: str, copy: Path) -> None:
             while chunk := text.read(CHUNK):
                 if "\0" in chunk:
                     raise DataError(f"{file}: holds a null character; save it as UTF-8 text.")
-                line += chunk.count("\n")
                 out.write(chunk)
-    except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise _undecodable(file, encoding, line) from error
+    except UnicodeError as error:
+        if encoding != FALLBACK:
+            raise DataError(
+                f"{file}: is not valid {encoding.upper()}; save it as UTF-8."
+            ) from error
+        with file.path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                require_decoded(line, FALLBACK, f"{file}, line {number}")
 
 
-def _undecodable(file: File, encoding: str, line: int) -> DataError:
-    if encoding != FALLBACK:
-        return DataError(f"{file}, line {line}: no valid {encoding.upper()}; save it as UTF-8.")
-    with file.path.open("rb") as lines:
-        for number, content in enumerate(lines, start=1):
-            try:
-                content.decode(FALLBACK)
-            except UnicodeDecodeError as error:
-                return DataError(
-                    f"{file}, line {number}: not UTF-8 text (byte 0x{content[error.start]:02x} at "
-                    f"position {error.start}); save the file as UTF-8."
-                )
-    return DataError(f"{file}: not UTF-8 text; save the file as UTF-8.")
+def require_decoded(line: bytes, encoding: str, where: str) -> str:
+    """The text of a line; bytes that the encoding does not know are refused."""
+    try:
+        return line.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{where}: not UTF-8 text (byte 0x{line[error.start]:02x} at position {error.start}); "
+            "save the file as UTF-8."
+        ) from error
 
 
 # A delimited text record by record, for line numbers; slow, and used only after an error.
@@ -191,30 +188,26 @@ class Dialect(NamedTuple):
 def dialect_of(file: File, *, headed: bool | None = None) -> Dialect:
     """The dialect of a file in UTF-8; ``headed`` says whether it has a header, if that is known."""
     lines = _first_lines(file)
-    comments = 0
-    while comments < len(lines) and (not lines[comments].strip() or lines[comments][0] == "#"):
-        comments += 1
-    if comments == len(lines):
-        if any(line.strip() for line in lines) and len(lines) == 1:
-            comments = 0  # one line that begins with #: a header without rows
-        else:
-            raise DataError(f"{file}: the file is empty.")
-    body = lines[comments:]
+    above = [*itertools.takewhile(lambda line: not line.strip() or line[0] == "#", lines)]
+    if len(above) == len(lines) == 1 and lines[0].strip():
+        above = []  # one line that begins with #: a header without rows
+    body = lines[len(above) :]
+    if not body:
+        raise DataError(f"{file}: the file is empty.")
     separator = _separator(body, file.suffix)
     rows = _records(body, separator)
-    above = next((line for line in reversed(lines[:comments]) if line.strip()), "")
-    header, in_rows, notes = _header(above, rows, separator, headed)
-    hashes = sum(line.startswith("#") for line in lines[:comments]) - (not in_rows)
+    last = next((line for line in reversed(above) if line.strip()), "")
+    header, in_rows, notes = _header(last, rows, separator, headed)
+    hashes = sum(line.startswith("#") for line in above) - (not in_rows)
     if hashes:
-        lines_ = "1 comment line" if hashes == 1 else f"{hashes} comment lines"
-        notes.append(f"{lines_} (#) at the top skipped")
+        notes.append(f"{count(hashes, 'comment line')} (#) at the top skipped")
     data = rows[1:] if header is not None and in_rows else rows
     row_names = header is not None and in_rows and _are_row_names(rows, _width(data))
     width = len(rows[0] if header is None else header) + row_names
     facts = [_column_facts(data, i) for i in range(width)]
     return Dialect(
         separator,
-        comments,
+        len(above),
         header,
         in_rows,
         width,
@@ -235,21 +228,15 @@ def has_table(file: File) -> bool:
     return share == 1 and numbers >= 1 / 3
 
 
-def looks_numeric(field: str) -> bool:
+def looks_numeric(field: str, pattern: re.Pattern[str] = NUMERIC) -> bool:
     """Whether a field may be a number, with any marks, a percent sign or a currency."""
     field = field.strip()
-    return bool(NUMERIC.fullmatch(field)) or is_number(field)
-
-
-def _is_plain(field: str) -> bool:
-    """Whether a field is a number without a sign of percent or currency, which a name may have."""
-    field = field.strip()
-    return bool(PLAIN.fullmatch(field)) or is_number(field)
+    return bool(pattern.fullmatch(field)) or is_number(field)
 
 
 def split_at_blanks(line: str) -> list[str]:
     """The fields between white space; a field in quotation marks may hold some."""
-    return TOKEN.findall(line)
+    return TOKEN.findall(line) if '"' in line else line.split()
 
 
 def _first_lines(file: File) -> list[str]:
@@ -288,9 +275,8 @@ def _unquoted(field: str) -> str:
 
 def _separator(lines: Sequence[str], suffix: str) -> str:
     first = "\t" if suffix == ".tsv" else ","
-    order = [first, *(mark for mark in SEPARATORS if mark != first)]
     best, found = (0.0, -1.0), None
-    for mark in order:
+    for mark in sorted(SEPARATORS, key=lambda mark: mark != first):
         score = _score(lines, mark)
         if score > best:
             best, found = score, mark
@@ -354,10 +340,10 @@ def _header(
         if fits and any(map(looks_numeric, first)) and not all(map(looks_numeric, named[0])):
             return tuple(named[0]), False, ["the last comment line (#) is taken as the header"]
     if headed is None:
-        headed = not (all(map(_is_plain, first)) or _is_a_row(rows))
+        # a sign of percent or of a currency may be part of a name
+        headed = not (all(looks_numeric(field, PLAIN) for field in first) or _is_a_row(rows))
         if not headed:
-            last = len(first) - 1
-            note = f"no header line, columns are named column_0 to column_{last}"
+            note = f"no header line, columns are named column_0 to column_{len(first) - 1}"
             return None, True, [note]
     if not headed:
         return None, True, []
@@ -386,9 +372,8 @@ def _is_a_row(rows: list[list[str]]) -> bool:
     ascends = all(a < b for a, b in itertools.pairwise(numbers))
     steps = [b - a for a, b in itertools.pairwise(numbers)]
     even = len(steps) > 1 and max(steps) - min(steps) <= 0.01 * abs(steps[0]) and steps[0] != 0
-    again = any(
-        first[i] in {row[i] for row in data} for i in range(len(first)) if i not in set(numeric)
-    )
+    words = [i for i in range(len(first)) if i not in numeric]
+    again = any(first[i] in {row[i] for row in data} for i in words)
     return again or not (ascends or even)
 
 

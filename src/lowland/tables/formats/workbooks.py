@@ -13,7 +13,7 @@ from lowland._base.errors import DataError, listing, unknown_name
 from lowland._base.memory import format_bytes, require_memory
 from lowland.tables.budget import HARMLESS, RATIO, refuse_bomb
 from lowland.tables.columns.vectors import with_vectors
-from lowland.tables.contents import Contents, Request, unreadable
+from lowland.tables.contents import Contents, Request, refuse_twice, unreadable
 from lowland.tables.formats.arrays import BROKEN
 from lowland.tables.formats.delimited import numbers_in_text
 from lowland.tables.formats.dialect import looks_numeric
@@ -209,8 +209,7 @@ def _contents(file: File, frame: pl.DataFrame, notes: list[str], request: Reques
     if frame.width > 1 and frame.columns[0].startswith("__UNNAMED__"):
         id_name = names[0] = "index" if "row" in names else "row"
         notes.append("the first column has no name and is taken as the row id")
-    if len(set(names)) < len(names):
-        raise DataError(f"{file}: several columns have the same name; rename all but one.")
+    refuse_twice(file, names)
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
     # Excel has no whole numbers: they are told by their values.
     frame = frame.with_columns(
