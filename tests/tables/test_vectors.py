@@ -152,9 +152,9 @@ def test_lists_of_lists_are_no_vectors(tmp_path):
     given = pl.DataFrame({"x": [1, 2], "v": [[[1.0], [2.0]], [[3.0], [4.0]]]})
     with pytest.raises(DataError, match="'v' holds lists of lists"):
         as_table(given, vector="v")
-    with pytest.raises(DataError, match="'x' is no column of lists of numbers"):
+    with pytest.raises(DataError, match="'x' is not a column of lists of numbers"):
         as_table(given, vector="x")
-    with pytest.raises(DataError, match=r"'y' is no column of lists .* no such column"):
+    with pytest.raises(DataError, match=r"'y' is not a column of lists .* no such column"):
         as_table(given, vector="y")
     assert any("left out: 'v'" in note for note in as_table(given).notes)
     square = pl.DataFrame({"v": pl.Series(np.arange(12.0).reshape(2, 2, 3))})

@@ -24,8 +24,10 @@ from lowland._base.memory import available_memory, format_bytes
 from lowland.tables.budget import HARMLESS, RATIO
 
 STDIN = "-"
+STANDARD = (STDIN, "/dev/stdin", "/dev/fd/0")
 FOLDERS = ("/dev", "/dev/fd", "/proc/self/fd")
 CHUNK = 1 << 20
+ENDLESS = "is a device, which has no end; give the name of a file."
 PATIENCE = 3.0  # seconds until a pipe has to have somebody who writes to it
 
 
@@ -41,43 +43,34 @@ def is_stream(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        if str(path) in ("/dev/stdin", "/dev/fd/0"):
+        if str(path) in STANDARD:
             return True
-        raise _endless(path)
+        raise DataError(f"{path}: {ENDLESS}")
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or str(path.parent) in FOLDERS
-
-
-def _endless(path: Path) -> DataError:
-    return DataError(f"{path}: is a device, which has no end; give the name of a file.")
 
 
 def copy_stream(path: Path, copy: Path) -> None:
     """Copy all that a stream delivers; at most as much as the process may use of memory."""
     most, copied = available_memory(), 0
-    with _opened(path) as source, copy.open("wb") as out:
+    if str(path) in STANDARD:
+        descriptor = os.dup(0)
+    else:  # without O_NONBLOCK, opening a pipe waits until somebody opens it for writing
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb", buffering=0) as source, copy.open("wb") as out:
         if os.isatty(source.fileno()):
             raise DataError(f"{path}: is a terminal; give a file, or a command that writes to it.")
         if stat.S_ISCHR(os.fstat(source.fileno()).st_mode) and source.read(1):
-            raise _endless(path)
+            raise DataError(f"{path}: {ENDLESS}")
         chunk = _first_byte(path, source) or source.read(CHUNK)
         while chunk:
             copied += len(chunk)
             if copied > most:
-                raise DataError(
-                    f"{path}: delivers more than the {format_bytes(most)} that the process may "
-                    "use; give fewer rows or columns."
-                )
+                limit = f"the {format_bytes(most)} that the process may use"
+                raise DataError(f"{path}: delivers more than {limit}; give fewer rows or columns.")
             out.write(chunk)
             chunk = source.read(CHUNK)
     if not copied:
         raise DataError(f"{path}: delivers nothing; is there a command that writes to it?")
-
-
-def _opened(path: Path) -> IO[bytes]:
-    if str(path) == STDIN or str(path) in ("/dev/stdin", "/dev/fd/0"):
-        return os.fdopen(os.dup(0), "rb", buffering=0)
-    # Without O_NONBLOCK, opening a pipe waits until somebody opens it for writing.
-    return os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb", buffering=0)
 
 
 def _first_byte(path: Path, source: IO[bytes]) -> bytes:
@@ -150,25 +143,18 @@ def told_suffix(path: Path) -> str:
         if start.lstrip(b" \r\n").startswith(magic):
             return suffix
     if start.startswith(b"PK"):
-        return _archive(path)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                is_book = any(name.startswith("xl/") for name in archive.namelist())
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            is_book = False  # the reader of NPZ says what is wrong
+        return ".xlsx" if is_book else ".npz"
     first = (start + rest).lstrip().split(b"\n")[0]
-    return ".ndjson" if first.startswith(b"{") and _is_object(first) else ""
-
-
-def _archive(path: Path) -> str:
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return ".npz"  # its reader says what is wrong
-    return ".xlsx" if any(name.startswith("xl/") for name in names) else ".npz"
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
+        is_object = first.startswith(b"{") and isinstance(json.loads(first), dict)
     except (ValueError, RecursionError):
-        return False
+        is_object = False
+    return ".ndjson" if is_object else ""
 
 
 def sniffed_suffix(path: Path) -> str:
@@ -273,17 +259,13 @@ def _open_file(path: Path, name: str) -> Iterator[File]:
         if packed:
             _unpack(path, stand_in, name)
         else:
-            _link(path, stand_in)
+            try:
+                stand_in.symlink_to(path.absolute())
+            except OSError:  # Windows allows links only to some users
+                shutil.copyfile(path, stand_in)
         if stand_in.stat().st_size == 0:
             raise DataError(f"{name}: the file is empty once unpacked.")
         yield File(stand_in, name)
-
-
-def _link(path: Path, link: Path) -> None:
-    try:
-        link.symlink_to(path.absolute())
-    except OSError:  # Windows allows links only to some users
-        shutil.copyfile(path, link)
 
 
 def _unpack(path: Path, copy: Path, name: str) -> None:
@@ -293,10 +275,8 @@ def _unpack(path: Path, copy: Path, name: str) -> None:
             while chunk := packed.read(CHUNK):
                 unpacked += len(chunk)
                 if unpacked > max(HARMLESS, RATIO * held):
-                    raise DataError(
-                        f"{name}: {format_bytes(held)} unpack to more than "
-                        f"{format_bytes(unpacked)}; if you trust the file, unpack it with gunzip."
-                    )
+                    sizes = f"{format_bytes(held)} unpack to more than {format_bytes(unpacked)}"
+                    raise DataError(f"{name}: {sizes}; if you trust it, unpack it with gunzip.")
                 out.write(chunk)
     except EOFError as error:
         raise DataError(f"{name}: the gzip file is cut short.") from error
@@ -305,7 +285,7 @@ def _unpack(path: Path, copy: Path, name: str) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
+        folder = copy.parent.parent
         raise DataError(
-            f"{name}: no room to unpack it in {copy.parent.parent}; unpack it elsewhere, "
-            "or set TMPDIR."
+            f"{name}: no room to unpack it in {folder}; unpack it elsewhere, or set TMPDIR."
         ) from error

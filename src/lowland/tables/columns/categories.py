@@ -17,7 +17,7 @@ from lowland.preparation._dates import looks_like_dates
 from lowland.preparation.preparation import Preparation
 from lowland.tables import Table
 from lowland.tables.columns.guessing import is_the_class
-from lowland.tables.contents import described, is_text
+from lowland.tables.columns.kinds import described, is_text
 from lowland.tables.options import TableOptions
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lowland._base.errors import DataError, listing
 from lowland.tables.budget import column_bytes, require_for_table
 from lowland.tables.columns.vectors import with_vectors
-from lowland.tables.contents import Contents, Request, refuse_twice, unreadable
+from lowland.tables.contents import Contents, Request, free_id, refuse_twice, unreadable
 from lowland.tables.file_chunks import Look, stamp_of
+from lowland.tables.formats import text_chunks
 from lowland.tables.formats.dialect import (
     BLANKS,
     FALLBACK,
@@ -33,17 +34,7 @@ from lowland.tables.formats.dialect import (
 )
 from lowland.tables.formats.formulas import unguarded, unguarded_name
 from lowland.tables.formats.numerals import EITHER, NEITHER, SHOWN, Numerals, understood
-from lowland.tables.formats.text_chunks import (
-    TEXT,
-    Marks,
-    Place,
-    TextReader,
-    Written,
-    count_records,
-    decided,
-    read_bytes,
-    record_starts,
-)
+from lowland.tables.formats.text_chunks import TextReader
 from lowland.tables.opening import MARKS, File
 
 if TYPE_CHECKING:
@@ -178,7 +169,7 @@ def read_delimited(file: File, dialect: Dialect, request: Request) -> Contents:
         names = [unguarded_name(name.strip()) or names[i] for i, name in enumerate(given)]
         unnamed = dialect.row_names or (not header[0].strip() and len(header) > 1)
         if unnamed:  # as pandas and R write names of rows
-            id_name = names[0] = "index" if "row" in names else "row"
+            id_name = names[0] = free_id(names)
         if unnamed and not dialect.row_names:
             notes.append(UNNAMED)
         refuse_twice(file, names)
@@ -326,7 +317,7 @@ BOM = b"\xef\xbb\xbf"
 def look_at_text(path: str, name: str, like: Look | None = None) -> Look:
     """Dialect, rows and types of a text; ``like`` is a text that this one may resemble."""
     stamp = stamp_of(path, name)
-    start = read_bytes(path, name, 0, 4)
+    start = text_chunks.read_bytes(path, name, 0, 4)
     if any(start.startswith(mark) for mark, _ in MARKS):
         raise DataError(
             f"{name}: is text in UTF-16 or UTF-32, whose rows cannot be found quickly; convert it "
@@ -335,7 +326,7 @@ def look_at_text(path: str, name: str, like: Look | None = None) -> Look:
     found = None if like is None else _same(path, name, like)
     if found is None:
         begin, separator = _data_begin(path, name)
-        marks = count_records(path, name, begin)
+        marks = text_chunks.count_records(path, name, begin)
         found = _Sample(path, name, begin, marks).decide(separator), marks
     reader, marks = found
     names = {"id_name": reader.id_name, "marks": marks}
@@ -367,15 +358,15 @@ class _Sample(NamedTuple):
     path: str
     name: str
     begin: int
-    marks: Marks
+    marks: text_chunks.Marks
 
     def head(self, size: int) -> bytes:
         """The first rows, all of them whole."""
         end = min(self.marks.end, self.begin + size)
-        text = read_bytes(self.path, self.name, self.begin, end)
+        text = text_chunks.read_bytes(self.path, self.name, self.begin, end)
         if end == self.marks.end:
             return text
-        starts = record_starts(text)
+        starts = text_chunks.record_starts(text)
         return text[: starts[-1]] if len(starts) > 1 else self.head(2 * size)
 
     def body(self) -> bytes:
@@ -385,8 +376,10 @@ class _Sample(NamedTuple):
         places = self.marks.places[self.marks.places >= known]
         step = -(-len(places) // PLACES) or 1
         for place in places[::step].tolist():
-            text = read_bytes(self.path, self.name, place, min(self.marks.end, place + PLACE))
-            starts = record_starts(text)
+            text = text_chunks.read_bytes(
+                self.path, self.name, place, min(self.marks.end, place + PLACE)
+            )
+            starts = text_chunks.record_starts(text)
             if len(starts) > 1:
                 parts.append(text[: starts[-1]])
         return b"\n".join(part.rstrip(b"\r\n") for part in parts) + b"\n"
@@ -402,15 +395,15 @@ class _Sample(NamedTuple):
     def _decided(self, body: bytes, separator: str) -> TextReader:
         frame, id_name, decimal_comma = self._read(body)
         names = tuple(frame.columns)
-        texts = (Written(TEXT),) * len(names)
+        texts = (text_chunks.Written(text_chunks.TEXT),) * len(names)
         plain = TextReader(names, texts, separator, self.marks.is_utf8, id_name)
-        place = Place(self.path, self.name, self.begin)
-        text = plain.parse(body, place, len(record_starts(body)), names, ())
+        place = text_chunks.Place(self.path, self.name, self.begin)
+        text = plain.parse(body, place, len(text_chunks.record_starts(body)), names, ())
         if text.height != frame.height:
             raise unreadable(self.name, "delimited text", "blank lines stand between its rows")
         written = []
         for name in names:
-            how = decided(text[name], frame[name], decimal_comma)
+            how = text_chunks.decided(text[name], frame[name], decimal_comma)
             if how is None:
                 raise DataError(
                     f"{self.name}: the numbers of column {name!r} are written in several ways; "
@@ -421,7 +414,7 @@ class _Sample(NamedTuple):
 
     def _read(self, body: bytes) -> tuple[pl.DataFrame, str | None, bool]:
         """What the reader of whole texts makes of the sample: columns, row id, decimal mark."""
-        above = read_bytes(self.path, self.name, 0, self.begin)  # comments and header
+        above = text_chunks.read_bytes(self.path, self.name, 0, self.begin)  # comments and header
         text = above.removeprefix(BOM).replace(b"\r", b"") + body
         if not self.marks.is_utf8:
             text = text.decode(FALLBACK, errors="replace").encode()
@@ -433,24 +426,26 @@ class _Sample(NamedTuple):
         return contents.frame, contents.id_name, dialect.decimal_comma
 
 
-def _same(path: str, name: str, like: Look) -> tuple[TextReader, Marks] | None:
+def _same(path: str, name: str, like: Look) -> tuple[TextReader, text_chunks.Marks] | None:
     """The reader of another text, if this one has its header and first rows that it can read.
 
     Finding the dialect of a small text takes longer than reading it.
     """
     reader: TextReader = like.reader
     begin = int(like.marks.places[0])
-    if read_bytes(path, name, 0, begin) != read_bytes(like.path, like.name, 0, begin):
+    if text_chunks.read_bytes(path, name, 0, begin) != text_chunks.read_bytes(
+        like.path, like.name, 0, begin
+    ):
         return None
-    if not begin and read_bytes(path, name, 0, len(BOM)) == BOM:
+    if not begin and text_chunks.read_bytes(path, name, 0, len(BOM)) == BOM:
         return None
-    marks = count_records(path, name, begin)
+    marks = text_chunks.count_records(path, name, begin)
     if marks.is_utf8 != reader.is_utf8:
         return None
     head = _Sample(path, name, begin, marks).head(PLACE)
-    place = Place(path, name, begin)
+    place = text_chunks.Place(path, name, begin)
     try:
-        reader.parse(head, place, len(record_starts(head)), reader.names, reader.names)
+        reader.parse(head, place, len(text_chunks.record_starts(head)), reader.names, reader.names)
     except DataError:
         return None
     return reader, marks

@@ -16,10 +16,9 @@ import numpy as np
 
 from lowland._base.errors import DataError, unknown_name
 from lowland.tables.budget import refuse_bomb, require_for_sparse, require_for_table
-from lowland.tables.contents import Contents, Request, named_matrix, unreadable
+from lowland.tables.contents import Contents, Request, free_id, named_matrix, unreadable
 from lowland.tables.formats import h5_program
-from lowland.tables.formats.arrays import checked_matrix
-from lowland.tables.formats.sparse import compressed_rows
+from lowland.tables.formats.arrays import checked_matrix, compressed_rows
 from lowland.tables.opening import File
 
 if TYPE_CHECKING:
@@ -268,7 +267,7 @@ def _observations(file: File, store: Any, rows: int) -> tuple[pl.DataFrame, list
     notes = [f"columns of obs that are not used: {', '.join(left)}"] if left else []
     ids, id_name = read_index(obs), None
     if ids is not None:
-        id_name = "index" if "row" in frame.columns else "row"
+        id_name = free_id(frame.columns)
         frame = pl.DataFrame({id_name: ids}).hstack(frame)
     if frame.width and frame.height != rows:
         raise DataError(f"{file}: obs has {frame.height} rows where the numbers have {rows}.")
