@@ -89,10 +89,8 @@ def steps_in(column: pl.Series, order: Sequence[str]) -> np.ndarray:
     values = as_text(column).str.strip_chars()
     unknown = sorted({*values.drop_nulls().unique().to_list()} - {*order})
     if unknown:
-        raise DataError(
-            f"column {column.name!r}: values that its order does not name: {listing(unknown)}; "
-            f"the order is {listing(list(order), 20)}."
-        )
+        what = f"values that its order does not name: {listing(unknown)}"
+        raise DataError(f"column {column.name!r}: {what}; the order is {listing(list(order), 20)}.")
     steps = {value: float(step) for step, value in enumerate(order)}
     found = values.replace_strict(steps, default=None, return_dtype=pl.Float64)
     return found.fill_null(np.nan).to_numpy()
@@ -119,10 +117,8 @@ def parse_codes(texts: Sequence[str] | None) -> list[Code]:
     for text in texts or ():
         column, equals, value = text.rpartition("=")
         if not value.strip() or (equals and not column.strip()):
-            raise ParameterError(
-                f"missing_values: {text!r} is not allowed; expected a value such as -999, or "
-                "column=value."
-            )
+            expected = "expected a value such as -999, or column=value"
+            raise ParameterError(f"missing_values: {text!r} is not allowed; {expected}.")
         found.append(Code(column.strip() if equals else None, value.strip(), _number(value)))
     return found
 

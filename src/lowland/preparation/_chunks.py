@@ -260,10 +260,8 @@ class Columns:
     def gower(self, encoding: Encoding) -> Scale:
         """The divisors that make the Manhattan distance Gower's."""
         if self.is_sparse:
-            raise DataError(
-                "Gower's distance needs the range of each column, and the data are sparse; make "
-                "them dense, by toarray(), if that fits in memory."
-            )
+            what = "Gower's distance needs the range of each column, and the data are sparse"
+            raise DataError(f"{what}; make them dense, by toarray(), if that fits in memory.")
         n, cycles = encoding._n_plain, len(encoding.cycle_columns_)
         switches, categories = len(encoding.switch_columns_), len({*encoding.level_columns_})
         variables = n + cycles + switches + categories
@@ -290,10 +288,10 @@ def fit_chunks(preparation: Preparation, rows: Rows) -> None:
         value = getattr(preparation, parameter)
         if value in allowed:
             other = "missing='mean'" if parameter == "missing" else "scale='standard'"
+            sample = "fit(rows.sample(10_000)) and transform(rows)"
             raise ParameterError(
-                f"Preparation: {parameter}={value!r} needs all rows in memory; use {other}, or fit "
-                "a sample, as in Preparation().fit(rows.sample(10_000)), and prepare all rows with "
-                "transform(rows)."
+                f"Preparation: {parameter}={value!r} needs all rows in memory; use {other}, or "
+                f"{sample}."
             )
     given, rows = rows, framed(preparation, rows)
     vars(preparation).pop("feature_names_in_", None)

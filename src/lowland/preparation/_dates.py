@@ -61,15 +61,11 @@ def date_format(column: pl.Series) -> str:
     if not found:
         values = column.drop_nulls()
         first = values[0] if len(values) else "no value"
-        raise DataError(
-            f"column {column.name!r}: its values are not dates or times of one form, such as "
-            f"{first!r}; write them as 2020-12-31, 2020-12-31 23:59:59 or 23:59."
-        )
+        what = f"its values are not dates or times of one form, such as {first!r}"
+        raise DataError(f"column {column.name!r}: {what}; write them as 2020-12-31 23:59:59.")
     if len(found) > 1:
-        raise DataError(
-            f"column {column.name!r}: {column.drop_nulls()[0]!r} may be day/month or month/day, "
-            "and no value tells which; write dates as 2020-12-31."
-        )
+        what = f"{column.drop_nulls()[0]!r} may be day/month or month/day, and no value tells which"
+        raise DataError(f"column {column.name!r}: {what}; write dates as 2020-12-31.")
     return found[0]
 
 
@@ -103,10 +99,8 @@ def _read(column: pl.Series, form: str) -> pl.Series:
         if found.null_count() == texts.null_count():
             return found
     wrong = texts.filter(found.is_null() & texts.is_not_null()).unique(maintain_order=True)
-    raise DataError(
-        f"column {column.name!r}: not dates or times in the form of the fitted rows: "
-        f"{listing(wrong.to_list(), 4)}."
-    )
+    what = f"not dates or times in the form of the fitted rows: {listing(wrong.to_list(), 4)}"
+    raise DataError(f"column {column.name!r}: {what}.")
 
 
 def _iso() -> tuple[str, ...]:

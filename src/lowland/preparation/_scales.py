@@ -101,10 +101,8 @@ def _refuse_negative(X: Any, step: str, names: np.ndarray | None) -> None:
     else:
         row, column = divmod(place, X.shape[1])
         value = X[row, column]
-    raise DataError(
-        f"normalize: {step!r} is for counts, but {column_label(names, column)} has "
-        f"{shown(float(value))} in row {row}; leave {step!r} out, or drop the column."
-    )
+    where = f"{column_label(names, column)} has {shown(float(value))} in row {row}"
+    raise DataError(f"normalize: {step!r} is for counts, but {where}; drop the column or the step.")
 
 
 def _log1p(X: Any) -> Any:

@@ -128,17 +128,14 @@ class Encoding(Declared):
         if name in self.date_columns_:
             if isinstance(period, str):
                 return PERIODS[period]
-            raise DataError(
-                f"cyclic: {name!r} holds dates or times, and {period!r} is not one of their "
-                f"periods: {', '.join(PERIODS)}."
-            )
+            what = f"{name!r} holds dates or times, and {period!r} is not one of their periods"
+            raise DataError(f"cyclic: {what}: {', '.join(PERIODS)}.")
         if column.dtype.is_numeric() and not isinstance(period, str):
             return float(period)
         what = "numbers" if column.dtype.is_numeric() else "text"
-        raise DataError(
-            f"cyclic: column {name!r} of {what} cannot have the period {period!r}; expected a "
-            "number > 0 for numbers, and minute, hour, day, week or year for dates."
-        )
+        expected = f"expected a number > 0 for numbers, or {', '.join(PERIODS)} for dates"
+        what = f"column {name!r} of {what} cannot have the period {period!r}"
+        raise DataError(f"cyclic: {what}; {expected}.")
 
     # --- encoding ---------------------------------------------------------------------------
 
@@ -196,10 +193,8 @@ class Encoding(Declared):
     def _require_frame(self) -> None:
         for name in self.encoded_columns:
             kind = "column" if name in self.cycle_columns_ else "text column"
-            raise DataError(
-                f"Preparation was fitted with the {kind} {name!r}, but X has no named columns; "
-                "give a data frame with the same columns."
-            )
+            what = f"Preparation was fitted with the {kind} {name!r}"
+            raise DataError(f"{what}, but X has no named columns; give a data frame with the same.")
 
     # --- columns of the result --------------------------------------------------------------
 

@@ -149,10 +149,8 @@ class Preparation(Encoding):
     def _check_choices(self) -> None:
         self.check_params()
         if self.missing == "keep" and self.normalize:
-            raise ParameterError(
-                f"missing='keep' with normalize={self.normalize!r}: a row is normalized by all of "
-                "its values; fill them, with missing='mean', 'median' or 'neighbors'."
-            )
+            why = "a row is normalized by all of its values; fill them"
+            raise ParameterError(f"missing='keep' with normalize={self.normalize!r}: {why}.")
 
     def transform(self, X: Any) -> Any:
         """Rows prepared like the fitted rows; X is not modified.
@@ -253,10 +251,9 @@ class Preparation(Encoding):
         columns = np.flatnonzero(missing.any(axis=0))
         if self.fill_ is None:
             fitted_on = "; the model was fitted with missing='refuse'" if self._is_fitted() else ""
-            raise DataError(
-                f"missing values in {len(columns)} columns: {listing(self._named(columns))}"
-                f"{fitted_on}; choose missing='mean', 'median' or 'neighbors', or drop these rows."
-            )
+            where = f"{len(columns)} columns: {listing(self._named(columns))}{fitted_on}"
+            advice = "choose missing='mean', 'median' or 'neighbors', or drop these rows"
+            raise DataError(f"missing values in {where}; {advice}.")
         if self.missing == "keep":
             return numbers
         if self.donors_ is not None and self.donor_spread_ is not None:

@@ -48,20 +48,16 @@ def require_for_table(
 def refuse_bomb(file: object, claimed: int, held: int) -> None:
     """Refuse a file whose few bytes claim to hold very many."""
     if claimed > HARMLESS and claimed > RATIO * held:
-        raise DataError(
-            f"{file}: {format_bytes(held)} claim to hold {format_bytes(claimed)}, more than "
-            f"{RATIO} times as much; if you trust the file, save it without compression."
-        )
+        sizes = f"{format_bytes(held)} claim to hold {format_bytes(claimed)}"
+        raise DataError(f"{file}: {sizes}; if you trust the file, save it without compression.")
 
 
 def require_for_sparse(file: object, rows: int, columns: int, stored: int) -> None:
     """Refuse a sparse matrix that does not fit, or has far more rows or columns than entries."""
     for count, what in ((rows, "rows"), (columns, "columns")):
         if count > MOST_EMPTY + RATIO * stored:
-            raise DataError(
-                f"{file}: declares {count} {what}, but holds {stored} entries; nearly all {what} "
-                "are empty. Leave the empty ones out."
-            )
+            sizes = f"declares {count} {what}, but holds {stored} entries"
+            raise DataError(f"{file}: {sizes}; leave the empty {what} out.")
 
     task = f"{file}: reading {stored} entries of {rows} rows x {columns} columns"
     need = 2 * (16 * stored + 8 * (rows + 1))  # triplets and compressed rows together

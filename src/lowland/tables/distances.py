@@ -301,10 +301,8 @@ def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:
     n = (1 + math.isqrt(1 + 8 * condensed.size)) // 2
     if n * (n - 1) // 2 != condensed.size:
         sizes = f"{n * (n - 1) // 2} for {n} rows, {n * (n + 1) // 2} for {n + 1}"
-        raise DataError(
-            f"{source}: a condensed matrix of distances has n (n - 1) / 2 numbers, {sizes}; "
-            f"found {condensed.size}."
-        )
+        what = f"a condensed matrix has n (n - 1) / 2 distances, {sizes}"
+        raise DataError(f"{source}: {what}; found {condensed.size}.")
     require_for_table(source, n, n, n * (condensed.itemsize + 2))  # 2 for the masks of the checks
     return squareform(condensed, checks=False)
 
@@ -352,10 +350,8 @@ def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> Raw
         names = frame.columns if names is None else names
         for place, (row, column) in enumerate(zip(names, frame.columns, strict=True)):
             if row.strip() != column.strip():
-                raise DataError(
-                    f"{file}: row {place} is called {row!r}, but column {place} is called "
-                    f"{column!r}; rows and columns of distances have the same order."
-                )
+                called = f"row {place} is called {row!r}, but column {place} is called {column!r}"
+                raise DataError(f"{file}: {called}; give rows and columns one order.")
     notes = tuple(note for note in contents.notes if note != UNNAMED)
     return RawDistances(values, names, pl.DataFrame(), notes)
 

@@ -129,10 +129,8 @@ class SourceFile:
             raise
         self._check()
         if data.shape[0] != n_rows:
-            raise DataError(
-                f"{self.name}: {data.shape[0]} rows were found from row {first} on, and {n_rows} "
-                "expected; the file is damaged, or changed since it was opened."
-            )
+            found = f"{data.shape[0]} of {n_rows} rows were found from row {first} on"
+            raise DataError(f"{self.name}: {found}; it is damaged, or changed since it was opened.")
         return data
 
     def _check(self) -> None:

@@ -146,9 +146,9 @@ def _kind(text: str) -> str:
         if not start:
             raise DataError(f"{text}: the file is empty.")
         if start == GZIP_MAGIC:
+            what = "is compressed by gzip as a whole, so rows cannot be reached one by one"
             raise DataError(
-                f"{text}: is compressed by gzip as a whole, so its rows cannot be reached one by "
-                f"one; unpack it first (gunzip {path.name}), or save it as Parquet."
+                f"{text}: {what}; unpack it (gunzip {path.name}), or save it as Parquet."
             )
         told = told_suffix(path)
         plain = not told and is_text(path)
@@ -160,10 +160,8 @@ def _kind(text: str) -> str:
     if named and not told:
         raise unreadable(text, named, "it is damaged, or something else")
     kind = FORMATS.get(told) or (f"files ending in {suffix}" if suffix else "such files")
-    raise DataError(
-        f"{text}: {kind} cannot be read in parts; formats that can are {STREAMED}. Save the table "
-        "as Parquet."
-    )
+    what = f"{kind} cannot be read in parts; formats that can are {STREAMED}"
+    raise DataError(f"{text}: {what}. Save the table as Parquet.")
 
 
 # Which columns of all files are taken, in which common types; files that differ are refused.
@@ -191,10 +189,8 @@ def _names(parameter: str, given: Any) -> tuple[str, ...] | None:
         return None
     names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (None,)
     if not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
-        raise ParameterError(
-            f"open_rows: {parameter}={shown(given)} is not allowed; give a list of names, none of "
-            "them more than once."
-        )
+        advice = "give a list of names, none of them more than once"
+        raise ParameterError(f"open_rows: {parameter}={shown(given)} is not allowed; {advice}.")
     return names
 
 

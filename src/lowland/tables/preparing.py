@@ -296,10 +296,8 @@ class LabelFile(NamedTuple):
         elif frame.height != rows:
             option = spelling.option("id_column")
             sizes = f"has {count(frame.height, 'row')} for the {rows} of {table.source}"
-            raise DataError(
-                f"{self.source}: {sizes}, so labels cannot be joined by the order of the rows; "
-                f"name the column of row ids with {option}."
-            )
+            advice = f"name the column of row ids with {option}"
+            raise DataError(f"{self.source}: {sizes}, so they cannot be joined by order; {advice}.")
         else:
             by_order = "are joined by the order of the rows, without ids"
             labels, notes = frame, [f"labels of {self.source} {by_order}"]

@@ -163,10 +163,8 @@ def _is_bare(text: str) -> bool:
 def bundled_contents(data: Dataset) -> Contents:
     """The columns of a bundled data set; classes and true coordinates become labels."""
     if data.distances:
-        raise DataError(
-            f"{data.name}: holds distances between rows, no columns; read it as distances "
-            "(read_distances in Python, --distances on the command line)."
-        )
+        advice = "read it as distances (read_distances, --distances)"
+        raise DataError(f"{data.name}: holds distances between rows, no columns; {advice}.")
     names = None if data.row_names is None else list(data.row_names)
     labels = {"name": names, "class": data.labels, **true_coordinates(data)}
     labels = {name: values for name, values in labels.items() if values is not None}

@@ -174,10 +174,8 @@ def frame_of(table: Table, names: Sequence[str], dates: Sequence[str]) -> Any:
     if not table.shape[1]:
         return pl.DataFrame(columns)
     if not isinstance(table.features, pl.DataFrame):
-        raise DataError(
-            f"{table.source}: {listing(names)} cannot take part, because the other columns have "
-            "no names or are sparse; give a table whose columns have names."
-        )
+        why = "because the other columns have no names or are sparse"
+        raise DataError(f"{table.source}: {listing(names)} cannot take part, {why}.")
     return table.features.hstack(columns)
 
 

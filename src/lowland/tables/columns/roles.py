@@ -52,10 +52,8 @@ class Roles(NamedTuple):
         check_names(source, [*schema, *contents.unread], asked)
         for name in request.use:
             if name in request.labels or name == request.id_column:
-                raise DataError(
-                    f"{source}: {request.spelling.option('use')}: column {name!r} cannot be mapped "
-                    "and be a label or the row id at the same time."
-                )
+                what = f"column {name!r} cannot be mapped and be a label or the row id"
+                raise DataError(f"{source}: {request.spelling.option('use')}: {what}.")
         offered = contents.id_name in schema and contents.id_name not in request.use
         given_id = contents.id_name if offered else None
         guesses = _guesses(contents, schema, request, given_id)
@@ -161,10 +159,8 @@ def _check_features(
     reasons = "; ".join(f"{guess.name!r}: {guess.reason}" for guess in apart)
     rest = {name: dtype for name, dtype in schema.items() if name not in names}
     others = f"; no numbers: {described(rest)}" if rest else ""
-    raise DataError(
-        f"{source}: no column is left to map ({reasons}{others}); "
-        f"{request.spelling.columns('use', names)} maps {'it' if len(names) == 1 else 'them'}."
-    )
+    back = f"{request.spelling.columns('use', names)} maps {'it' if len(names) == 1 else 'them'}"
+    raise DataError(f"{source}: no column is left to map ({reasons}{others}); {back}.")
 
 
 # Tables whose rows are the columns to map, such as genes in rows and cells in columns.

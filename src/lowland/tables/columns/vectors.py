@@ -113,10 +113,8 @@ def expanded(source: str, contents: Contents, request: Request) -> tuple[Content
         block = _expanded_column(source, frame[name])
         both = {*block.columns} & {*frame.columns}
         if both:
-            raise DataError(
-                f"{source}: the vector {name!r} would make a column {min(both)!r}, which there is "
-                "already; rename one of them."
-            )
+            what = f"the vector {name!r} makes a column {min(both)!r}, which there is already"
+            raise DataError(f"{source}: {what}; rename one of them.")
         frame = frame.drop(name).hstack(block)
         made[name] = block.columns
     contents = dataclasses.replace(contents, frame=frame)
@@ -167,10 +165,8 @@ def check_choice(source: object, schema: Mapping[str, pl.DataType], request: Req
         name, dtype = request.vector, schema.get(request.vector)
         inner = getattr(dtype, "inner", None)
         if inner is not None and inner.is_nested():
-            raise DataError(
-                f"{source}: column {name!r} holds lists of lists ({dtype}), expected one list of "
-                "numbers per row; write the numbers of each row one after another."
-            )
+            what = f"holds lists of lists ({dtype}), expected one list of numbers per row"
+            raise DataError(f"{source}: column {name!r} {what}.")
         there = "there is no such column" if dtype is None else f"its type is {dtype}"
         shown = f"columns of vectors: {listing(known)}" if known else "no column holds vectors"
         raise DataError(
@@ -178,10 +174,8 @@ def check_choice(source: object, schema: Mapping[str, pl.DataType], request: Req
         )
     if request.columns is None and len(names) > 1:
         shown = described({name: schema[name] for name in names})
-        raise DataError(
-            f"{source}: {len(names)} columns hold vectors: {shown}; choose one of them with "
-            f"vector={names[0]!r} (--vector {names[0]})."
-        )
+        option = f"vector={names[0]!r} (--vector {names[0]})"
+        raise DataError(f"{source}: {len(names)} columns hold vectors: {shown}; choose {option}.")
     return names
 
 
@@ -235,18 +229,15 @@ def _common_length(where: str, name: str, lengths: pl.Series) -> int:
     """The length of all vectors, 0 if all are missing; different lengths are refused."""
     known = lengths.drop_nulls()
     width = int(known[0]) if len(known) else 0
-    aside = f"or set the column aside as a label (--label {name})"
+    aside = f"leave such rows out, or set the column aside as a label (--label {name})"
     empty = (lengths == 0).arg_true()
     if len(empty):
-        what = f"holds an empty list in row {empty[0]}; leave such rows out"
-        raise DataError(f"{where} {what}, {aside}.")
+        raise DataError(f"{where} holds an empty list in row {empty[0]}; {aside}.")
     other = (lengths != width).arg_true()
     if len(other):
         first, row = lengths.is_not_null().arg_true()[0], other[0]
-        raise DataError(
-            f"{where} holds vectors of different lengths: {width} numbers in row {first}, "
-            f"{lengths[row]} in row {row}; make them equally long, {aside}."
-        )
+        sizes = f"{width} numbers in row {first}, {lengths[row]} in row {row}"
+        raise DataError(f"{where} holds vectors of different lengths: {sizes}; {aside}.")
     return width
 
 
@@ -286,10 +277,8 @@ def parsed_vectors(source: object, column: pl.Series) -> pl.Series:
     text = text.set((text == "").fill_null(False), None)
     short = text.str.contains("...", literal=True).arg_true()
     if len(short):
-        raise DataError(
-            f"{where} holds a shortened vector in row {short[0]} ('...'), as arrays are printed; "
-            "write all of its numbers, or save the table as Parquet."
-        )
+        what = f"holds a shortened vector in row {short[0]} ('...'), as arrays are printed"
+        raise DataError(f"{where} {what}; write all of its numbers, or save it as Parquet.")
     bare = text.str.strip_chars("[]() \t\r\n").str.replace_all(r"\s*[,;]\s*|\s+", " ")
     bare = bare.str.strip_chars(" ")
     counts = bare.str.count_matches(" ") + 1

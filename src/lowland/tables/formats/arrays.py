@@ -216,10 +216,8 @@ def _matrix_key(
         if matrices:
             break
     found = ", ".join(f"{name} {header}" for name, header in headers.items()) or "none"
-    raise DataError(
-        f"{file}: needs an array 'X' or exactly one two-dimensional array; found {found}; name one "
-        "as the part to read."
-    )
+    needs = "needs an array 'X' or exactly one two-dimensional array"
+    raise DataError(f"{file}: {needs}; found {found}; name one as the part to read.")
 
 
 def checked_matrix(matrix: np.ndarray, where: str) -> np.ndarray:

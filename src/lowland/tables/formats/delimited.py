@@ -319,10 +319,9 @@ def look_at_text(path: str, name: str, like: Look | None = None) -> Look:
     stamp = stamp_of(path, name)
     start = text_chunks.read_bytes(path, name, 0, 4)
     if any(start.startswith(mark) for mark, _ in MARKS):
-        raise DataError(
-            f"{name}: is text in UTF-16 or UTF-32, whose rows cannot be found quickly; convert it "
-            f"first (iconv -f utf-16 -t utf-8 {Path(name).name})."
-        )
+        what = "is text in UTF-16 or UTF-32, whose rows cannot be found quickly"
+        command = f"iconv -f utf-16 -t utf-8 {Path(name).name}"
+        raise DataError(f"{name}: {what}; convert it first ({command}).")
     found = None if like is None else _same(path, name, like)
     if found is None:
         begin, separator = _data_begin(path, name)
@@ -405,10 +404,8 @@ class _Sample(NamedTuple):
         for name in names:
             how = text_chunks.decided(text[name], frame[name], decimal_comma)
             if how is None:
-                raise DataError(
-                    f"{self.name}: the numbers of column {name!r} are written in several ways; "
-                    "save the table as Parquet."
-                )
+                what = f"the numbers of column {name!r} are written in several ways"
+                raise DataError(f"{self.name}: {what}; save the table as Parquet.")
             written.append(how)
         return plain._replace(written=tuple(written))
 

@@ -110,10 +110,8 @@ def require_decoded(line: bytes, encoding: str, where: str) -> str:
     try:
         return line.decode(encoding)
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{where}: not UTF-8 text (byte 0x{line[error.start]:02x} at position {error.start}); "
-            "save the file as UTF-8."
-        ) from error
+        byte = f"byte 0x{line[error.start]:02x} at position {error.start}"
+        raise DataError(f"{where}: not UTF-8 text ({byte}); save the file as UTF-8.") from error
 
 
 # A delimited text record by record, for line numbers; slow, and used only after an error.

@@ -132,10 +132,8 @@ def _check_source(source: str | os.PathLike[str]) -> Path:
     if is_stream(path):
         raise DataError(f"{path}: is read only once and cannot be copied; give the path of a file.")
     if format_suffix(path) != SUFFIX or not path.is_file():
-        raise DataError(
-            f"{path}: a map goes into obsm of an H5AD file (AnnData, {SUFFIX}) only; leave "
-            "into='obsm' (--into obsm) out, and the coordinates are in the file of the map."
-        )
+        what = f"a map goes into obsm of an H5AD file (AnnData, {SUFFIX}) only"
+        raise DataError(f"{path}: {what}; leave into='obsm' (--into obsm) out.")
     return path
 
 

@@ -108,10 +108,9 @@ def _plan(folder: Path, paths: dict[str, Path]) -> Plan:
     deep = [name for name, mode in modes.items() if mode in DEEP_MODES]
     if deep and len(deep) < len(modes):
         other = next(name for name in modes if name not in deep)
-        raise DataError(
-            f"{folder}, {deep[0]}: has gray of more than 8 bits (mode {modes[deep[0]]}), but "
-            f"{other} has mode {modes[other]}; all must be of one kind."
-        )
+        what = f"has gray of more than 8 bits (mode {modes[deep[0]]})"
+        but = f"{other} has mode {modes[other]}; all must be of one kind"
+        raise DataError(f"{folder}, {deep[0]}: {what}, but {but}.")
     grays = [name for name, mode in modes.items() if mode in (*GRAY_MODES, "LA")]
     notes = [f"transparency of {transparent} images is ignored"] if transparent else []
     if grays and len(grays) < len(modes):

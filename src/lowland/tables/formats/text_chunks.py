@@ -342,12 +342,9 @@ class TextReader(NamedTuple):
             if text.dtype == pl.String:
                 column, bad = converted(text, how)
             if bad is not None:
-                raise place.error(
-                    raw,
-                    bad,
-                    f"column {text.name!r} holds {text[bad]!r}, but a {how.kind} in the rows by "
-                    "which its type was decided; correct it, or save the table as Parquet",
-                )
+                what = f"column {text.name!r} holds {text[bad]!r}, but a {how.kind} in the rows by"
+                advice = "which its type was decided; correct it, or save the table as Parquet"
+                raise place.error(raw, bad, f"{what} {advice}")
             columns.append(column)
         return pl.DataFrame(columns).select(wanted)
 

@@ -108,10 +108,9 @@ def _check_rectangle(file: File, name: str, content: bytes) -> None:
     if cells * CELL_BYTES <= HARMLESS:
         return
     if cells > RATIO * stored:
-        raise DataError(
-            f"{file}: the cells of {name} span {rows} rows and {columns} columns, but only "
-            f"{stored} are stored; delete the cells far from the table, or save it as CSV."
-        )
+        span = f"{rows} rows and {columns} columns, but only {stored} are stored"
+        advice = "delete the cells far from the table, or save it as CSV"
+        raise DataError(f"{file}: the cells of {name} span {span}; {advice}.")
     task = f"{file}: reading {rows} rows x {columns} columns"
     require_memory(cells * CELL_BYTES, task=task, alternative="save it as CSV")
 
@@ -129,10 +128,8 @@ def read_workbook(file: File, request: Request) -> Contents:
     try:
         import fastexcel
     except ImportError as error:
-        raise DataError(
-            f"{file}: Excel files need the package fastexcel: pip install 'lowland[excel]'; "
-            "or save the sheet as CSV."
-        ) from error
+        needs = "Excel files need the package fastexcel: pip install 'lowland[excel]'"
+        raise DataError(f"{file}: {needs}; or save the sheet as CSV.") from error
     check_workbook(file)
     with polars_reading(file, "Excel", fastexcel.FastExcelError):
         book = fastexcel.read_excel(file.path)
