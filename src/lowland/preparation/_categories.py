@@ -51,11 +51,8 @@ def mark_levels(column: pl.Series, levels: Sequence[str], out: np.ndarray) -> No
     known = codes >= 0
     if not known.all():
         unknown = sorted({*values} - {*levels})
-        warnings.warn(
-            f"column {column.name!r} has values that the model does not know, which have 0 "
-            f"in all of its columns: {listing(unknown)}",
-            stacklevel=2,
-        )
+        what = "has values that the model does not know, which have 0 in all of its columns"
+        warnings.warn(f"column {column.name!r} {what}: {listing(unknown)}", stacklevel=2)
     out[np.flatnonzero(known), codes[known]] = 1.0
 
 
@@ -74,11 +71,8 @@ def switched(column: pl.Series, no: str, yes: str) -> np.ndarray:
     found = np.array([codes.get(value, HALFWAY) for value in values])
     unknown = sorted({*values} - {no, yes})
     if unknown:
-        warnings.warn(
-            f"column {column.name!r} has values that are neither {no!r} nor {yes!r}, which lie "
-            f"halfway between them: {listing(unknown)}",
-            stacklevel=2,
-        )
+        what = f"has values that are neither {no!r} nor {yes!r}, which lie halfway between them"
+        warnings.warn(f"column {column.name!r} {what}: {listing(unknown)}", stacklevel=2)
     return found
 
 

@@ -22,6 +22,7 @@ FORMATS = (
     *(f"%Y-%m-%dT{clock}{zone}" for clock in _CLOCKS for zone in ("", "Z")),
     *_CLOCKS,
 )
+ISO = tuple(form for form in FORMATS if form.startswith(("%Y-%m-%d", "%H")))
 # Only the order of day and month differs; a day above 12 tells which one it is.
 _TWINS = {"%m/%d/%Y": "%d/%m/%Y", "%d/%m/%Y": "%m/%d/%Y"}
 LOOKED_AT = 100  # values, before the whole column is read
@@ -48,9 +49,7 @@ def period_name(seconds: float) -> str:
 
 def looks_like_dates(column: pl.Series) -> bool:
     """Whether a column has a type of dates or times, or text that can be read as such."""
-    if column.dtype.is_temporal():
-        return True
-    return bool(_formats_of(column))
+    return column.dtype.is_temporal() or bool(_formats_of(column))
 
 
 def date_format(column: pl.Series) -> str:
@@ -91,20 +90,14 @@ def seconds_in(column: pl.Series, form: str) -> np.ndarray:
 
 
 def _read(column: pl.Series, form: str) -> pl.Series:
-    import polars as pl
-
-    texts = column.cast(pl.String).str.strip_chars()
-    for tried in (form,) if form != TYPED else FORMATS[:1] + _iso():
+    texts = column.cast(str).str.strip_chars()
+    for tried in (form,) if form != TYPED else ISO:
         found = _parsed(texts, tried)
         if found.null_count() == texts.null_count():
             return found
     wrong = texts.filter(found.is_null() & texts.is_not_null()).unique(maintain_order=True)
     what = f"not dates or times in the form of the fitted rows: {listing(wrong.to_list(), 4)}"
     raise DataError(f"column {column.name!r}: {what}.")
-
-
-def _iso() -> tuple[str, ...]:
-    return tuple(form for form in FORMATS if form.startswith(("%Y-%m-%d ", "%Y-%m-%dT", "%H")))
 
 
 def _formats_of(column: pl.Series) -> list[str]:

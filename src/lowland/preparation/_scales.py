@@ -37,20 +37,15 @@ def decided(deviations: np.ndarray, least: np.ndarray, names: Sequence[str] | No
     if ratio <= ALIKE:
         return Scale("none", f"the deviations of the columns agree within a factor of {ratio:.2g}")
     if names is None:
-        return Scale(
-            "none",
-            f"the columns have no names, so their units are not known; their deviations differ by "
-            f"a factor of {ratio:.2g}",
-        )
+        why = "the columns have no names, so their units are not known; their deviations differ"
+        return Scale("none", f"{why} by a factor of {ratio:.2g}")
     values, counts = np.unique(least, return_counts=True)
     if len(least) >= MANY and counts.max() >= SHARE * len(least):
         floor = values[np.argmax(counts)]
         return Scale("none", f"the columns are of one kind: nearly all start at {floor:g}")
-    return Scale(
-        "standard",
-        f"units seem to differ: deviations range from {deviations[small]:.2g} "
-        f"({names[small]!r}) to {deviations[large]:.2g} ({names[large]!r})",
-    )
+    least = f"{deviations[small]:.2g} ({names[small]!r})"
+    most = f"{deviations[large]:.2g} ({names[large]!r})"
+    return Scale("standard", f"units seem to differ: deviations range from {least} to {most}")
 
 
 def no_zeros(spread: np.ndarray) -> np.ndarray:

@@ -161,8 +161,6 @@ class Encoding(Declared):
 
     def _as_number(self, column: pl.Series) -> np.ndarray:
         """One column as numbers in double precision."""
-        import polars as pl
-
         name = column.name
         if name in self.step_columns_:
             return steps_in(column, self.steps_[self.step_columns_ == name].tolist())
@@ -170,7 +168,7 @@ class Encoding(Declared):
             place = self.date_columns_.tolist().index(name)
             seconds = seconds_in(column, self.date_formats_[place])
             return (seconds - self.date_origins_[place]) / self.date_units_[place]
-        return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return column.cast(float).fill_null(np.nan).to_numpy()
 
     def _with_levels(self, numbers: Any, X: Any) -> Any:
         """The numbers, followed by the 0/1 columns."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._base.errors import PYTHON, DataError, Spelling, listing
@@ -13,6 +14,12 @@ from lowland._base.errors import PYTHON, DataError, Spelling, listing
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
+
+
+PICKLED = (
+    "holds pickled objects, which are never loaded because they can run code; save a plain array "
+    "of numbers."
+)
 
 
 class Request(NamedTuple):
@@ -169,6 +176,26 @@ def one_line(reason: object) -> str:
     """The first line of the message of a library."""
     first = str(reason).strip().split("\n")[0][:160].rstrip(".:")
     return first or type(reason).__name__
+
+
+@contextlib.contextmanager
+def reading(file: object, kind: str, *errors: type[Exception]) -> Iterator[None]:
+    """Turn the errors that a library raises on a damaged file into a DataError of one line."""
+    try:
+        yield
+    except DataError:
+        raise
+    except BaseException as error:
+        # Rust panics on some damaged files; PanicException is not a subclass of Exception, and its
+        # words are those of a programmer of polars.
+        panicked = type(error).__name__ == "PanicException"
+        opened = not isinstance(error, OSError) or error.filename is None
+        if not panicked and not (isinstance(error, errors) and opened):
+            raise
+        if "pickle" in str(error):
+            raise DataError(f"{file}: {PICKLED}") from error
+        panicked = panicked or "panic" in str(error).lower()
+        raise unreadable(file, kind, "it is damaged" if panicked else error) from error
 
 
 def unreadable(file: object, kind: str, reason: object) -> DataError:

@@ -20,29 +20,20 @@ from lowland.tables.formats import columnar
 from lowland.tables.formats.arrays import look_at_npy, look_at_zarr
 from lowland.tables.formats.delimited import look_at_text
 from lowland.tables.formats.text_chunks import TextReader
-from lowland.tables.opening import FORMATS, GZIP_MAGIC, TEXTS, is_stream, is_text, told_suffix
+from lowland.tables.opening import DELIMITED, GZIP_MAGIC, KNOWN, is_stream, is_text, told_suffix
 from lowland.tables.several import check_columns_alike, listed_sources
 
-PARQUET, ARROW, NPY, ZARR, DELIMITED = "Parquet", "Arrow", "NPY", "Zarr", "delimited text"
-KINDS = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".arrow": ARROW,
-    ".feather": ARROW,
-    ".ipc": ARROW,
-    ".npy": NPY,
-    ".zarr": ZARR,
-    **dict.fromkeys(TEXTS, DELIMITED),
-}
+KINDS = {suffix: each.name for suffix, each in KNOWN.items() if each.in_parts}
 JSON = (".json", ".jsonl", ".ndjson")
-STREAMED = "Parquet, Arrow, delimited text, NPY and Zarr"
+*_MOST, _LAST = dict.fromkeys(KINDS.values())
+STREAMED = f"{', '.join(_MOST)} and {_LAST}"
 THREADS = 8  # files that are looked at together: waiting for disks takes longer than reading
 
 
 def may_be_streamed(path: str) -> bool:
     """Whether the name of a file does not speak against reading it in parts."""
     suffix = os.path.splitext(path)[1].lower()
-    return suffix in KINDS or suffix not in {*FORMATS, ".gz"}
+    return suffix in KINDS or suffix not in {*KNOWN, ".gz"}
 
 
 def source_paths(source: Any) -> list[str]:
@@ -72,7 +63,7 @@ def _in_folder(folder: str) -> list[str]:
     for name in names:
         kind = KINDS.get(os.path.splitext(name)[1].lower())
         path = os.path.join(folder, name)
-        if kind is not None and (os.path.isfile(path) or kind == ZARR):
+        if kind is not None and (os.path.isfile(path) or kind == "Zarr"):
             kinds.setdefault(kind, []).append(path)
     if not kinds:
         deeper = f"; for files in its folders, use {os.path.join(folder, '**', '*.parquet')}"
@@ -121,8 +112,8 @@ def _look(text: str, first: Look | None) -> Look:
     if kind == DELIMITED:
         like = first if first is not None and isinstance(first.reader, TextReader) else None
         return look_at_text(path, text, like)
-    if kind in (NPY, ZARR):
-        look = look_at_npy(path, text) if kind == NPY else look_at_zarr(path, text)
+    if kind in ("NPY", "Zarr"):
+        look = look_at_npy(path, text) if kind == "NPY" else look_at_zarr(path, text)
     else:
         look = (
             columnar.look_at_columns(path, text, kind) if kind else columnar.look_at_address(text)
@@ -138,7 +129,7 @@ def _kind(text: str) -> str:
     suffix = path.suffix.lower()
     with unread(text):
         if path.is_dir():
-            return ZARR
+            return "Zarr"
         if is_stream(path):
             raise DataError(f"{text}: is a stream, which is read only once; write it to a file.")
         with path.open("rb") as opened:
@@ -159,7 +150,8 @@ def _kind(text: str) -> str:
         return DELIMITED
     if named and not told:
         raise unreadable(text, named, "it is damaged, or something else")
-    kind = FORMATS.get(told) or (f"files ending in {suffix}" if suffix else "such files")
+    unknown = f"files ending in {suffix}" if suffix else "such files"
+    kind = KNOWN[told].name if told else unknown
     what = f"{kind} cannot be read in parts; formats that can are {STREAMED}"
     raise DataError(f"{text}: {what}. Save the table as Parquet.")
 

@@ -99,37 +99,35 @@ def _first_byte(path: Path, source: IO[bytes]) -> bytes:
 # What a file holds, by its first bytes; its suffix may be wrong or missing.
 
 
-# How files of the formats begin that can be told from their first bytes.
-STARTS = (
-    (b"PAR1", ".parquet"),
-    (b"ARROW1", ".arrow"),
-    (b"\xff\xff\xff\xff", ".arrow"),  # a stream
-    (b"FEA1", ".feather"),
-    (b"\x93NUMPY", ".npy"),
-    (b"\x89HDF", ".h5ad"),
-    (b"%%MatrixMarket", ".mtx"),
-)
-FORMATS = {
-    ".arrow": "Arrow",
-    ".csv": "delimited text",
-    ".feather": "Arrow",
-    ".h5ad": "H5AD",
-    ".mtx": "MatrixMarket",
-    ".ndjson": "NDJSON",
-    ".npy": "NPY",
-    ".npz": "NPZ",
-    ".parquet": "Parquet",
-    ".tsv": "delimited text",
-    ".xlsx": "Excel",
-}
+class Format(NamedTuple):
+    """What files of a format are called, how their names end and how the files begin."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    starts: tuple[bytes, ...] = ()
+    in_parts: bool = False  # whether ranges of rows can be read
+
+
 TEXTS = (".csv", ".dat", ".data", ".tab", ".tsv", ".txt")
-ALIKE = (TEXTS, (".jsonl", ".ndjson"), (".arrow", ".feather", ".ipc"), (".xlsm", ".xlsx"))
+DELIMITED = "delimited text"
+ARROW = (b"ARROW1", b"\xff\xff\xff\xff", b"FEA1")  # a file, a stream, the old Feather
+FORMATS = (
+    Format("Parquet", (".parquet", ".pq"), (b"PAR1",), in_parts=True),
+    Format("Arrow", (".arrow", ".feather", ".ipc"), ARROW, in_parts=True),
+    Format(DELIMITED, TEXTS, in_parts=True),
+    Format("NPY", (".npy",), (b"\x93NUMPY",), in_parts=True),
+    Format("Zarr", (".zarr",), in_parts=True),
+    Format("H5AD", (".h5ad",), (b"\x89HDF",)),
+    Format("MatrixMarket", (".mtx",), (b"%%MatrixMarket",)),
+    Format("NDJSON", (".ndjson", ".jsonl")),
+    Format("NPZ", (".npz",)),
+    Format("Excel", (".xlsx", ".xlsm")),
+)
+KNOWN = {suffix: each for each in FORMATS for suffix in each.suffixes}
 # The mark of UTF-32 in little-endian order begins with that of UTF-16.
 MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    *((mark, "utf-32") for mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
+    *((mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
 )
 LOOKED_AT = 4096
 
@@ -139,9 +137,9 @@ def told_suffix(path: Path) -> str:
     with path.open("rb") as file:
         start = file.read(LOOKED_AT)
         rest = b"" if b"\n" in start else file.readline(1 << 24)
-    for magic, suffix in STARTS:
-        if start.lstrip(b" \r\n").startswith(magic):
-            return suffix
+    for each in FORMATS:
+        if each.starts and start.lstrip(b" \r\n").startswith(each.starts):
+            return each.suffixes[0]
     if start.startswith(b"PK"):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -181,7 +179,7 @@ def is_text(path: Path) -> bool:
 
 def same_kind(one: str, other: str) -> bool:
     """Whether two suffixes name the same format."""
-    return one == other or any(one in group and other in group for group in ALIKE)
+    return one == other or (one in KNOWN and KNOWN[one] is KNOWN.get(other))
 
 
 # A file as its reader gets it: as it is, or unpacked if it is compressed.
@@ -219,6 +217,13 @@ def format_suffix(path: Path) -> str:
 
 
 @contextlib.contextmanager
+def temporary(name: str) -> Iterator[Path]:
+    """The path of a file that is deleted when the block ends."""
+    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
+        yield Path(folder) / name
+
+
+@contextlib.contextmanager
 def opened(path: Path) -> Iterator[File]:
     """The file itself, or an unpacked copy if its first bytes are those of gzip.
 
@@ -230,8 +235,7 @@ def opened(path: Path) -> Iterator[File]:
         with _open_file(path, str(path)) as file:
             yield file
         return
-    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-        copy = Path(folder) / f"stream{''.join(path.suffixes)}"
+    with temporary(f"stream{''.join(path.suffixes)}") as copy:
         copy_stream(path, copy)
         with _open_file(copy, str(path)) as file:
             if file.suffix or path.suffix:
@@ -254,8 +258,7 @@ def _open_file(path: Path, name: str) -> Iterator[File]:
     if not packed and not PATTERN & set(str(path.absolute())):
         yield File(path.absolute(), name)
         return
-    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-        stand_in = Path(folder) / f"file{format_suffix(path)}"
+    with temporary(f"file{format_suffix(path)}") as stand_in:
         if packed:
             _unpack(path, stand_in, name)
         else:

@@ -38,9 +38,7 @@ class Match(NamedTuple):
 
 def as_names(ids: pl.Series) -> pl.Series:
     """Ids as text; 7, 7.0 and " 7" are the same id."""
-    import polars as pl
-
-    text = ids.cast(pl.String, strict=False).str.strip_chars()
+    text = ids.cast(str, strict=False).str.strip_chars()
     return text.str.replace(r"^([+-]?\d+)\.0+$", "$1").alias("id")
 
 

@@ -41,7 +41,7 @@ READERS: dict[str, Reader] = {
     ".mtx": arrays.read_matrix_market,
     ".npy": arrays.read_npy,
     ".npz": arrays.read_npz,
-    ".parquet": columnar.read_parquet,
+    **dict.fromkeys((".parquet", ".pq"), columnar.read_parquet),
 }
 CONTAINERS = (".h5ad", ".npz", ".xlsm", ".xlsx")  # formats that hold several parts
 FOREIGN = (".bin", ".h5", ".hdf5", ".json", ".zip")  # suffixes of what may be one of the formats
@@ -105,7 +105,7 @@ def _format(path: Path, file: File, readers: Mapping[str, Any]) -> tuple[str, li
         found = ".csv"
     if found:
         but = f"although its name ends in {named}" if named else "its name has no suffix"
-        return found, [f"the file is read as {opening.FORMATS[found]}, {but}"]
+        return found, [f"the file is read as {opening.KNOWN[found].name}, {but}"]
     kind = f"files ending in {named!r}" if named else "files without a suffix"
     known = ", ".join(sorted(readers))
     raise DataError(f"{path}: {kind} are not read; expected {known}, or these with .gz.")

@@ -118,11 +118,8 @@ def take_part(table: Table, options: TableOptions) -> TakingPart:
     asked = _asked(table, options)
     # Dates are found only among columns that somebody named, or that might be categories.
     settled = {*options.labels, options.target, *options.kept, *options.beside, table.ids.name}
-    free = [
-        column.name
-        for column in labels
-        if column.name not in {*settled, *asked} and _is_text_without_dates(column)
-    ]
+    settled |= {*asked}
+    free = [c.name for c in labels if c.name not in settled and _is_text_without_dates(c)]
     few = [name for name in free if few_values(labels[name])]
     taken = {*asked, *_chosen(table, options, few, asked, log)}
     names = [name for name in labels.columns if name in taken]
@@ -243,10 +240,8 @@ def _chosen(
     if how == "auto" and (table.shape[1] >= ENOUGH_NUMBERS or not mappable):
         apart = [name for name in few if not is_the_class(name)]
         if mappable and apart:
-            log.append(
-                f"text is not mapped: {listing(apart, LISTED, quote=False)} "
-                f"({say('categories', 'one-hot')} maps it)"
-            )
+            back = f"{say('categories', 'one-hot')} maps it"
+            log.append(f"text is not mapped: {listing(apart, LISTED, quote=False)} ({back})")
         return []
     if how == "auto" and len(few) + len(asked) + table.shape[1] < ENOUGH_NUMBERS:
         return []  # a map of one category shows nothing
@@ -258,10 +253,8 @@ def _chosen(
     chosen = [name for name in few if name != kept]
     if how == "auto":
         numbers = count(table.shape[1], "column") if table.shape[1] else "no column"
-        log.append(
-            f"text takes part, because there is {numbers} of numbers "
-            f"({say('categories', 'label')} maps no text)"
-        )
+        back = f"{say('categories', 'label')} maps no text"
+        log.append(f"text takes part, because there is {numbers} of numbers ({back})")
     if kept is not None:
         way = "" if options.learns else f" ({say('categories', 'one-hot')} maps it, too)"
         log.append(f"{kept} stays a label{way}")

@@ -268,9 +268,7 @@ def _classes(
 
 def _is_whole(column: pl.Series) -> bool:
     """Whether the known values are whole numbers, in any type; NaN is not known."""
-    import polars as pl
-
-    if column.dtype.is_integer() or column.dtype == pl.Boolean:
+    if not column.dtype.is_float():
         return column.null_count() < len(column)
     known = column.drop_nulls().drop_nans()
     return len(known) > 0 and bool((known.is_finite() & (known == known.round())).all())

@@ -161,10 +161,9 @@ def sentinel_notes(table: Table, options: TableOptions) -> list[str]:
             where, others = f"{len(here)} columns ({listing(columns)})", ""
         general = abs(float(text)) > CERTAIN or table.feature_names is None
         code = text if general else ",".join(f"{name}={text}" for name in columns[:4])
-        notes.append(
-            f"{text} occurs {count(total, 'time')} in {where}, far from the other values{others}; "
-            f"if it means a missing value: {say('missing_values', code)}"
-        )
+        advice = f"if it means a missing value: {say('missing_values', code)}"
+        where = f"{count(total, 'time')} in {where}, far from the other values{others}"
+        notes.append(f"{text} occurs {where}; {advice}")
     # Columns of text that would be numbers without one or a few words for missing values.
     for column in table.labels.iter_columns():
         if not is_text(column.dtype):
@@ -175,10 +174,9 @@ def sentinel_notes(table: Table, options: TableOptions) -> list[str]:
         if numbers is None or numbers.count() < MOSTLY * len(column):
             continue
         for word, n in stripped.filter(coded).value_counts(sort=True).rows():
-            notes.append(
-                f"column {column.name!r} is text because of {word!r} ({count(n, 'value')}); if "
-                f"that means a missing value: {say('missing_values', word)}"
-            )
+            advice = f"if that means a missing value: {say('missing_values', word)}"
+            why = f"is text because of {word!r} ({count(n, 'value')})"
+            notes.append(f"column {column.name!r} {why}; {advice}")
     return notes
 
 
@@ -260,10 +258,8 @@ def count_notes(table: Table, options: TableOptions) -> list[str]:
     if high < UNEQUAL * low:
         return []
     advice = options.spelling.option("normalize", "cpm,log1p")
-    return [
-        f"these look like counts whose rows have very different sums ({low:g} to {high:g} for most "
-        f"rows), which a map would show first; {advice} makes rows comparable"
-    ]
+    sums = f"very different sums ({low:g} to {high:g} for most rows), which a map would show first"
+    return [f"these look like counts whose rows have {sums}; {advice} makes rows comparable"]
 
 
 # One column or one row that carries nearly all variance of a table: the map shows little else.

@@ -275,9 +275,7 @@ def _coded(column: pl.Series, codes: Sequence[Code]) -> pl.Series | None:
 
 def numbers_in_text(column: pl.Series) -> pl.Series | None:
     """The numbers of a column of text, if there is nothing else in it but what is missing."""
-    import polars as pl
-
     text = column.str.strip_chars()
     text = text.set(text.str.to_lowercase().is_in(MISSING).fill_null(False), None)
-    number = text.cast(pl.Float64, strict=False)
+    number = text.cast(float, strict=False)
     return number if number.count() and number.null_count() == text.null_count() else None

@@ -40,9 +40,7 @@ def is_vector(dtype: pl.DataType) -> bool:
 
 
 def _is_number(dtype: Any) -> bool:
-    import polars as pl
-
-    return dtype.is_numeric() and not isinstance(dtype, pl.Decimal)
+    return dtype.is_integer() or dtype.is_float()
 
 
 def _innermost(dtype: Any) -> Any:

@@ -11,7 +11,6 @@ import math
 import mmap
 import shutil
 import struct
-import tempfile
 import tokenize
 import zipfile
 import zlib
@@ -24,10 +23,18 @@ import numpy as np
 from lowland._base.errors import DataError, unknown_name
 from lowland._base.sparse_input import as_csr, well_formed
 from lowland.tables.budget import refuse_bomb, require_for_sparse, require_for_table
-from lowland.tables.contents import Contents, Request, named_matrix, one_line, unreadable
+from lowland.tables.contents import (
+    PICKLED,
+    Contents,
+    Request,
+    named_matrix,
+    one_line,
+    reading,
+    unreadable,
+)
 from lowland.tables.file_chunks import Look, SourceFile, stamp_of, unread
 from lowland.tables.finite import as_floats, float_type
-from lowland.tables.opening import File
+from lowland.tables.opening import File, temporary
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -36,10 +43,6 @@ if TYPE_CHECKING:
 BROKEN = (
     *(EOFError, KeyError, NotImplementedError, OSError, OverflowError, RuntimeError, SyntaxError),
     *(TypeError, ValueError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
-)
-PICKLED = (
-    "holds pickled objects, which are never loaded because they can run code; save a plain array "
-    "of numbers."
 )
 LABEL_KINDS = "biufUM"
 # The arrays that scipy.sparse.save_npz writes.
@@ -82,16 +85,10 @@ def read_npy(file: File, request: Request) -> Contents:
 
 def load_npy(file: File) -> np.ndarray:
     """The array, whatever its shape."""
-    try:
-        with file.path.open("rb") as opened:
-            header = _header(opened)
-            _require(file, header, file.size)
-            opened.seek(0)
-            return np.lib.format.read_array(opened, allow_pickle=False)
-    except DataError:
-        raise
-    except BROKEN as error:
-        raise _broken(file, "NPY", error) from error
+    with reading(file, "NPY", *BROKEN), file.path.open("rb") as opened:
+        _require(file, _header(opened), file.size)
+        opened.seek(0)
+        return np.lib.format.read_array(opened, allow_pickle=False)
 
 
 def read_npz(file: File, request: Request) -> Contents:
@@ -115,13 +112,8 @@ def load_npz(file: File, part: str | None, *, ndim: tuple[int, ...] = (2,)) -> A
     """The chosen array of an archive with its labels; other arrays are not unpacked."""
     if not zipfile.is_zipfile(file.path):
         raise unreadable(file, "NPZ", "it is not a zip archive, or it is cut short")
-    try:
-        with zipfile.ZipFile(file.path) as archive:
-            return _chosen(file, archive, part, ndim)
-    except DataError:
-        raise
-    except BROKEN as error:
-        raise _broken(file, "NPZ", error) from error
+    with reading(file, "NPZ", *BROKEN), zipfile.ZipFile(file.path) as archive:
+        return _chosen(file, archive, part, ndim)
 
 
 def _chosen(
@@ -179,10 +171,9 @@ def _load(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 def _header(opened: IO[bytes]) -> Header:
-    version = np.lib.format.read_magic(opened)
-    read = np.lib.format.read_array_header_1_0
-    if version != (1, 0):
-        read = np.lib.format.read_array_header_2_0
+    first = np.lib.format.read_magic(opened) == (1, 0)
+    form = np.lib.format
+    read = form.read_array_header_1_0 if first else form.read_array_header_2_0
     shape, by_columns, dtype = read(opened)
     return Header(shape, dtype, by_columns)
 
@@ -240,14 +231,6 @@ def _check_form(where: str, header: Header) -> None:
 def check_real(where: str, dtype: np.dtype[Any]) -> None:
     if dtype.kind not in "biuf":
         raise DataError(f"{where}: holds {dtype}, expected real numbers.")
-
-
-def _broken(file: File, kind: str, error: BaseException) -> Exception:
-    if isinstance(error, OSError) and error.filename is not None:  # could not be opened
-        return error
-    return (
-        DataError(f"{file}: {PICKLED}") if "pickle" in str(error) else unreadable(file, kind, error)
-    )
 
 
 # Sparse matrices: MatrixMarket, and CSR of any of them.
@@ -308,8 +291,7 @@ def _terminated(file: File) -> Iterator[Path]:
         float(end.split()[-1])
     except (IndexError, ValueError):
         raise unreadable(file, "MatrixMarket", "it is cut short within a number") from None
-    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-        copy = Path(folder) / "file.mtx"
+    with temporary("file.mtx") as copy:
         shutil.copyfile(file.path, copy)
         with copy.open("ab") as text_file:
             text_file.write(b"\n")
@@ -371,14 +353,9 @@ class NpyReader(NamedTuple):
 def look_at_npy(path: str, name: str) -> Look:
     """Shape and type by the header; a file that is cut short is refused."""
     stamp = stamp_of(path, name)
-    try:
-        with unread(name), open(path, "rb") as opened:
-            header = _header(opened)
-            offset = opened.tell()
-    except DataError:
-        raise
-    except BROKEN as error:
-        raise unreadable(name, "NPY", error) from error
+    with unread(name), reading(name, "NPY", *BROKEN), open(path, "rb") as opened:
+        header = _header(opened)
+        offset = opened.tell()
     if header.is_pickled:
         raise DataError(f"{name}: {PICKLED}")
     _check_form(name, header)

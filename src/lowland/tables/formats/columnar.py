@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +19,7 @@ from lowland.tables.budget import column_bytes, refuse_bomb, require_for_table
 from lowland.tables.columns.guessing import speaks_of_a_role
 from lowland.tables.columns.kinds import holds_no_values, is_number
 from lowland.tables.columns.vectors import check_choice, vector_bytes
-from lowland.tables.contents import Contents, Request, free_id, unreadable
+from lowland.tables.contents import Contents, Request, free_id, reading, unreadable
 from lowland.tables.file_chunks import Look, SourceFile, stamp_of, unread
 from lowland.tables.formats.dialect import require_decoded
 from lowland.tables.opening import File
@@ -71,25 +70,11 @@ def _index_name(names: Any) -> str | None:
     return free_id(names) if PANDAS_INDEX in names else None
 
 
-@contextlib.contextmanager
-def polars_reading(file: File, kind: str, *others: type[Exception]) -> Iterator[None]:
+def polars_reading(file: File, kind: str) -> contextlib.AbstractContextManager[None]:
     """Turn every error that polars raises on a damaged file into a DataError of one line."""
     import polars as pl
 
-    try:
-        yield
-    except DataError:
-        raise
-    except BaseException as error:
-        # Rust panics on some damaged files; PanicException is not a subclass of Exception, and its
-        # words are those of a programmer of polars.
-        panicked = type(error).__name__ == "PanicException"
-        known = (pl.exceptions.PolarsError, OSError, RuntimeError, ValueError, *others)
-        opened = not isinstance(error, OSError) or error.filename is None
-        if not panicked and not (isinstance(error, known) and opened):
-            raise
-        panicked = panicked or "panic" in str(error).lower()
-        raise unreadable(file, kind, "it is damaged" if panicked else error) from error
+    return reading(file, kind, pl.exceptions.PolarsError, OSError, RuntimeError, ValueError)
 
 
 def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,7 +34,7 @@ from lowland.tables.formats.dialect import (
 from lowland.tables.formats.formulas import unguarded, unguarded_name
 from lowland.tables.formats.numerals import EITHER, NEITHER, SHOWN, Numerals, understood
 from lowland.tables.formats.text_chunks import TextReader
-from lowland.tables.opening import MARKS, File
+from lowland.tables.opening import MARKS, File, temporary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,8 +149,7 @@ def split_text(file: File, *, headed: bool | None = None) -> Iterator[tuple[File
         if separator != BLANKS:
             yield text, dialect
             return
-        with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-            copy = Path(folder) / f"split{file.suffix}"
+        with temporary(f"split{file.suffix}") as copy:
             with (
                 text.path.open(encoding="utf-8-sig") as lines,
                 copy.open("w", encoding="utf-8", newline="") as out,
@@ -415,8 +413,7 @@ class _Sample(NamedTuple):
         text = above.removeprefix(BOM).replace(b"\r", b"") + body
         if not self.marks.is_utf8:
             text = text.decode(FALLBACK, errors="replace").encode()
-        with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-            copy = Path(folder) / f"sample{Path(self.name).suffix.lower()}"
+        with temporary(f"sample{Path(self.name).suffix.lower()}") as copy:
             copy.write_bytes(text)
             with split_text(File(copy, self.name)) as (split, dialect):
                 contents = read_delimited(split, dialect, Request(columns=()))  # no vectors in text

@@ -23,14 +23,13 @@ import csv
 import io
 import itertools
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from lowland._base.errors import DataError, count
-from lowland.tables.opening import MARKS, File
+from lowland.tables.opening import MARKS, File, temporary
 
 # The encoding of a text file: UTF-8, UTF-16 or UTF-32 with a mark, or Windows-1252.
 #
@@ -49,8 +48,7 @@ def utf8(file: File) -> Iterator[tuple[File, list[str]]]:
     if encoding == "utf-8":
         yield file, []
         return
-    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-        copy = Path(folder) / f"text{file.suffix}"
+    with temporary(f"text{file.suffix}") as copy:
         _convert(file, encoding, copy)
         shown = "Windows-1252 (Western European)" if encoding == FALLBACK else encoding.upper()
         note = f"the file is no UTF-8 text and is read as {shown}"
@@ -141,9 +139,8 @@ def check_widths(file: File, separator: str, width: int, skipped: int = 0) -> No
     """Raise for the first line after skipped ones that has another number of fields."""
     for line, fields in records(file, separator, skipped):
         if fields and len(fields) != width:
-            raise DataError(
-                f"{file}, line {line}: {len(fields)} fields where the first line has {width}."
-            )
+            where = f"{file}, line {line}"
+            raise DataError(f"{where}: {len(fields)} fields where the first line has {width}.")
 
 
 def is_number(text: str) -> bool:
@@ -203,18 +200,11 @@ def dialect_of(file: File, *, headed: bool | None = None) -> Dialect:
     row_names = header is not None and in_rows and _are_row_names(rows, _width(data))
     width = len(rows[0] if header is None else header) + row_names
     facts = [_column_facts(data, i) for i in range(width)]
-    return Dialect(
-        separator,
-        len(above),
-        header,
-        in_rows,
-        width,
-        row_names,
-        separator != "," and _decimal_comma(data),
-        frozenset(i for i, (padded, _) in enumerate(facts) if padded),
-        {i: digits for i, (_, digits) in enumerate(facts) if digits},
-        tuple(notes),
-    )
+    padded = frozenset(i for i, (is_padded, _) in enumerate(facts) if is_padded)
+    digits = {i: n_digits for i, (_, n_digits) in enumerate(facts) if n_digits}
+    comma = separator != "," and _decimal_comma(data)
+    shape = header, in_rows, width, row_names
+    return Dialect(separator, len(above), *shape, comma, padded, digits, tuple(notes))
 
 
 def has_table(file: File) -> bool:
@@ -279,9 +269,8 @@ def _separator(lines: Sequence[str], suffix: str) -> str:
         if score > best:
             best, found = score, mark
     share, numbers = _score(lines, BLANKS)
-    if share == 1 and numbers > 0 and (found is None or numbers > best[1]):
-        return BLANKS
-    if found is None and share > 0.5 and numbers > 0.5:  # a line is too short or too long
+    sure = share == 1 and numbers > max(0.0, best[1])
+    if sure or (found is None and share > 0.5 and numbers > 0.5):  # a line may be too short
         return BLANKS
     if found is None:  # a single column; decimal commas are no separators
         return ";" if suffix != ".tsv" and any("," in line for line in lines) else first
@@ -376,15 +365,10 @@ def _is_a_row(rows: list[list[str]]) -> bool:
 
 
 def _decimal_comma(rows: Sequence[Sequence[str]]) -> bool:
-    commas = False
-    for row in rows:
-        for field in row:
-            field = field.strip()
-            if "," in field and DECIMAL_COMMA.fullmatch(field):
-                commas = True
-            elif "." in field and DECIMAL_POINT.fullmatch(field):
-                return False
-    return commas
+    fields = [field.strip() for row in rows for field in row]
+    commas = (DECIMAL_COMMA.fullmatch(field) for field in fields if "," in field)
+    points = (DECIMAL_POINT.fullmatch(field) for field in fields if "." in field)
+    return any(commas) and not any(points)
 
 
 def _column_facts(rows: Sequence[Sequence[str]], place: int) -> tuple[bool, int]:

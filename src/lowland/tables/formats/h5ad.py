@@ -16,7 +16,7 @@ import numpy as np
 
 from lowland._base.errors import DataError, unknown_name
 from lowland.tables.budget import refuse_bomb, require_for_sparse, require_for_table
-from lowland.tables.contents import Contents, Request, free_id, named_matrix, unreadable
+from lowland.tables.contents import Contents, Request, free_id, named_matrix, reading, unreadable
 from lowland.tables.formats import h5_program
 from lowland.tables.formats.arrays import checked_matrix, compressed_rows
 from lowland.tables.opening import File
@@ -149,13 +149,8 @@ def read_h5ad(file: File, request: Request) -> Contents:
         *(AttributeError, IndexError, KeyError, OSError, OverflowError, RuntimeError),
         *(TypeError, ValueError, pl.exceptions.PolarsError),
     )
-    try:
-        with h5py.File(file.path, "r") as store:
-            return _read(file, store, request.part or "X")
-    except DataError:
-        raise
-    except broken as error:
-        raise unreadable(file, "H5AD", error) from error
+    with reading(file, "H5AD", *broken), h5py.File(file.path, "r") as store:
+        return _read(file, store, request.part or "X")
 
 
 def require_h5py(name: str) -> None:

@@ -46,19 +46,14 @@ ATTACHED = (
 )
 KNOWN = frozenset(ATTACHED.split())
 # What may follow a blank beside these. Other words may be part of a name, as in "2 town".
-COUNTED = frozenset(
-    [
-        *("metre", "metres", "meter", "meters", "kilometers", "kilometres", "inch", "inches"),
-        *("feet", "foot", "pound", "pounds", "ounce", "ounces", "gram", "grams", "kilogram"),
-        *("kilograms", "ton", "tons", "tonnes", "liter", "liters", "litre", "litres", "second"),
-        *("seconds", "minute", "minutes", "hour", "hours", "week", "weeks", "month", "months"),
-        *("degree", "degrees", "percent", "pct", "people", "person", "persons", "pieces", "pcs"),
-        *("items", "units", "points", "times", "rooms", "seats", "doors", "beds", "copies"),
-        *("pages", "steps", "cells", "counts", "acres", "volt", "volts", "watt", "watts", "ohm"),
-        *("cd", "N", "J", "W", "V", "A", "K", "C", "F", "L", "T", "m²", "m³", "km²", "Mio", "Mrd"),
-        *("million", "billion", "thousand", "kn", "knots", "hp", "PS", "Jahre", "Tage", "Stunden"),
-        *("Personen", "Stück", "Euro", "Dollar", "dollars", "euros", "a", "per"),
-    ]
+COUNTED = (
+    "metre metres meter meters kilometers kilometres inch inches feet foot pound pounds ounce "
+    "ounces gram grams kilogram kilograms ton tons tonnes liter liters litre litres second "
+    "seconds minute minutes hour hours week weeks month months degree degrees percent pct people "
+    "person persons pieces pcs items units points times rooms seats doors beds copies pages steps "
+    "cells counts acres volt volts watt watts ohm cd N J W V A K C F L T m² m³ km² Mio Mrd "
+    "million billion thousand kn knots hp PS Jahre Tage Stunden Personen Stück Euro Dollar "
+    "dollars euros a per"
 )
 POWER = re.compile(r"(?:\^?-?[1-3]|[²³])$")
 
@@ -75,7 +70,7 @@ def is_unit(text: str, *, attached: bool) -> bool:
         return False
     if not text or re.fullmatch(CURRENCY, text):
         return True
-    known = KNOWN if attached else KNOWN | COUNTED
+    known = KNOWN if attached else KNOWN | {*COUNTED.split()}
     parts = [part for part in re.split(r"[/·* ]", text) if part]
     return all(part in known or POWER.sub("", part) in known for part in parts)
 
@@ -118,14 +113,12 @@ class Numerals(NamedTuple):
 
     def values(self, decimal: str) -> pl.Series:
         """The numbers, if ``decimal`` is the decimal mark."""
-        import polars as pl
-
         text = self.text
         for mark in self.grouping(decimal):
             text = text.str.replace_all(mark, "", literal=True)
         if decimal == "," and "," in self.marks:
             text = text.str.replace(",", ".", literal=True)
-        return text.cast(pl.Float64)
+        return text.cast(float)
 
     def grouping(self, decimal: str) -> str:
         """The thousands marks that occur, if ``decimal`` is the decimal mark."""
@@ -154,13 +147,11 @@ def understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Nume
 
 def told(column: pl.Series) -> Numerals | str:
     """How the numbers of a column are written, or why it stays text: "" if it is mere text."""
-    import polars as pl
-
     text = without_marks(column)
     known = text.is_not_null()
     if not known.any():
         return ""
-    odd = known & text.cast(pl.Float64, strict=False).is_null()
+    odd = known & text.cast(float, strict=False).is_null()
     if not odd.any():
         padded = _having(text, PADDED)
         if padded.any():

@@ -21,7 +21,7 @@ from lowland.tables.formats.formulas import unguarded
 from lowland.tables.formats.numerals import EITHER, NEITHER, Numerals, told, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -53,46 +53,31 @@ class Marks(NamedTuple):
         return begin + int(record_starts(read_bytes(path, name, begin, stop))[more])
 
 
-class _Scan:
-    """Finds the starts of records in pieces of a text that come one after another.
+def _record_starts(pieces: Iterable[bytes]) -> Iterator[np.ndarray]:
+    """Where the records of a text begin, of which the pieces come one after another.
 
-    A record ends at a line feed outside quotation marks. Blank lines are no records.
+    For each piece, the starts of the records that end in it; at last the one that ends the text. A
+    record ends at a line feed outside quotation marks. Blank lines are not records.
     """
-
-    def __init__(self) -> None:
-        self.inside = False  # a quotation mark is open
-        self.start = 0  # of the current record
-        self.base = 0  # of the next piece
-        self.last = NEWLINE  # byte before it
-
-    def starts(self, piece: bytes) -> np.ndarray:
-        """Starts of the records that end in this piece."""
+    inside = False  # a quotation mark is open
+    start, base, last = 0, 0, NEWLINE  # of the record and of the piece; the byte before the piece
+    for piece in pieces:
         bytes_ = np.frombuffer(piece, np.uint8)
         quotes = quotes_of(piece)
-        ends = outside(bytes_, NEWLINE, quotes, self.inside)
-        self.inside ^= bool(len(quotes) % 2)
-        starts = np.empty(len(ends), np.int64)
-        if len(ends):
-            starts[0] = self.start
-            np.add(ends[:-1], self.base + 1, out=starts[1:])
-            starts = starts[~self._blank(bytes_, ends, starts)]
-            self.start = self.base + int(ends[-1]) + 1
-        self.base += len(piece)
-        self.last = piece[-1]
-        return starts
-
-    def _blank(self, bytes_: np.ndarray, ends: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        lengths = ends + self.base - starts
+        ends = outside(bytes_, NEWLINE, quotes, inside)
+        inside ^= bool(len(quotes) % 2)
+        starts = np.concatenate([[start], base + ends + 1])
         before = bytes_[ends - 1]
-        if ends[0] == 0:
-            before[0] = self.last
-        return (lengths == 0) | ((lengths == 1) & (before == RETURN))
+        if len(ends) and ends[0] == 0:
+            before[0] = last
+        yield starts[:-1][~_is_blank(np.diff(starts) - 1, before)]
+        start, base, last = int(starts[-1]), base + len(piece), piece[-1]
+    rest = np.array([start], np.int64)
+    yield rest[~_is_blank(base - rest, np.array([last]))]
 
-    def rest(self) -> np.ndarray:
-        """The start of a last record without a line feed, if there is one."""
-        length = self.base - self.start
-        blank = length == 0 or (length == 1 and self.last == RETURN)
-        return np.array([] if blank else [self.start], np.int64)
+
+def _is_blank(lengths: np.ndarray, last: np.ndarray) -> np.ndarray:
+    return (lengths == 0) | ((lengths == 1) & (last == RETURN))
 
 
 def quotes_of(piece: bytes) -> np.ndarray:
@@ -112,38 +97,44 @@ def outside(bytes_: np.ndarray, byte: int, quotes: np.ndarray, inside: bool = Fa
 
 def count_records(path: str, name: str, begin: int) -> Marks:
     """Count the rows from a byte on; nothing is parsed. O(size) time, O(rows / 256) memory."""
-    scan, n_rows, places = _Scan(), 0, []
-    decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    is_utf8 = True
-    with unread(name), open(path, "rb", buffering=0) as opened:
-        opened.seek(begin)
-        while piece := opened.read(CHUNK):
-            if b"\0" in piece:
-                raise DataError(f"{name}: holds a null byte, so it is no text; save it as UTF-8.")
-            if is_utf8 and not (piece.isascii() and not decoder.getstate()[0]):
-                is_utf8 = decodes(decoder, piece)
-            found = scan.starts(piece)
-            places.append(found[-n_rows % EVERY :: EVERY])
-            n_rows += len(found)
-    if scan.inside:
-        line = line_of(path, name, begin + scan.start)
+    text = _Pieces(path, name, begin)
+    n_rows, places = 0, []
+    for found in _record_starts(text):
+        places.append(found[-n_rows % EVERY :: EVERY])
+        n_rows += len(found)
+    if text.n_quotes % 2:  # the last record never ends
+        line = line_of(path, name, begin + int(found[-1]))
         raise DataError(f"{name}, line {line}: a quotation mark is opened and never closed.")
-    found = scan.rest()
-    places.append(found[-n_rows % EVERY :: EVERY])
-    n_rows += len(found)
     if not n_rows:
         raise DataError(f"{name}: there are no rows.")
-    is_utf8 = is_utf8 and not decoder.getstate()[0]
-    return Marks(n_rows, begin + np.concatenate(places), begin + scan.base, is_utf8)
+    return Marks(n_rows, begin + np.concatenate(places), text.end, text.is_utf8)
+
+
+class _Pieces:
+    """The bytes of a text from a byte on, and what is found out about them on the way."""
+
+    def __init__(self, path: str, name: str, begin: int) -> None:
+        self.path, self.name, self.begin = path, name, begin
+        self.n_quotes, self.end, self.is_utf8 = 0, begin, True
+
+    def __iter__(self) -> Iterator[bytes]:
+        decoder: Any = codecs.getincrementaldecoder("utf-8")()
+        with unread(self.name), open(self.path, "rb", buffering=0) as opened:
+            opened.seek(self.begin)
+            while piece := opened.read(CHUNK):
+                if b"\0" in piece:
+                    raise DataError(f"{self.name}: holds a null byte; save it as UTF-8 text.")
+                if self.is_utf8 and not (piece.isascii() and not decoder.getstate()[0]):
+                    self.is_utf8 = decodes(decoder, piece)
+                self.n_quotes += piece.count(b'"')
+                self.end += len(piece)
+                yield piece
+        self.is_utf8 = self.is_utf8 and not decoder.getstate()[0]
 
 
 def record_starts(text: bytes) -> np.ndarray:
     """Where each record of a whole text begins."""
-    if not text:
-        return np.empty(0, np.int64)
-    scan = _Scan()
-    found = scan.starts(text)
-    return np.concatenate([found, scan.rest()])
+    return np.concatenate([*_record_starts([text] if text else [])])
 
 
 def read_bytes(path: str, name: str, begin: int, end: int) -> bytes:
@@ -205,7 +196,7 @@ def decided(text: pl.Series, read: pl.Series, decimal_comma: bool) -> Written | 
     if read.dtype != pl.Float64:
         return Written(TEXT)
     plain = text.str.replace(",", ".", literal=True) if decimal_comma else text
-    if plain.cast(pl.Float64, strict=False).equals(read):
+    if plain.cast(float, strict=False).equals(read):
         return Written(NUMBER, True, decimal)
     for mark in (".", ","):
         what = _told(text, mark)
@@ -223,8 +214,6 @@ def _told(text: pl.Series, decimal: str) -> Numerals | None:
 
 def converted(text: pl.Series, how: Written) -> tuple[pl.Series, int | None]:
     """The values of a column that was read as text, and the first row that is none of them."""
-    import polars as pl
-
     if how.kind == TEXT:
         return text, None
     bare = without_marks(text)
@@ -237,17 +226,15 @@ def converted(text: pl.Series, how: Written) -> tuple[pl.Series, int | None]:
             return text, _first_misfit(bare, how)
         if how.kind == NUMBER:
             return numbers, None
-        values = numbers.cast(pl.Int64, strict=False)
-        bad = (values.cast(pl.Float64) != numbers).fill_null(numbers.is_not_null())
+        values = numbers.cast(int, strict=False)
+        bad = (values.cast(float) != numbers).fill_null(numbers.is_not_null())
     return values, int(bad.arg_true()[0]) if bad.any() else None
 
 
 def _numbers(bare: pl.Series, how: Written) -> pl.Series | None:
     """The numbers of a column that is written in this way; None if it has something else."""
-    import polars as pl
-
     plain = bare.str.replace(",", ".", literal=True) if how.decimal == "," else bare
-    values = plain.cast(pl.Float64, strict=False)
+    values = plain.cast(float, strict=False)
     is_plain = values.null_count() == bare.null_count() and not how.unit
     is_plain &= how.decimal == "." or not bare.str.contains(".", literal=True).any()
     if is_plain or not bare.count():

@@ -13,9 +13,8 @@ from lowland._base.errors import DataError, listing, unknown_name
 from lowland._base.memory import format_bytes, require_memory
 from lowland.tables.budget import HARMLESS, RATIO, refuse_bomb
 from lowland.tables.columns.vectors import with_vectors
-from lowland.tables.contents import Contents, Request, free_id, refuse_twice, unreadable
+from lowland.tables.contents import Contents, Request, free_id, reading, refuse_twice
 from lowland.tables.formats.arrays import BROKEN
-from lowland.tables.formats.columnar import polars_reading
 from lowland.tables.formats.delimited import numbers_in_text
 from lowland.tables.formats.dialect import looks_numeric
 from lowland.tables.formats.formulas import unguarded
@@ -44,16 +43,11 @@ ITEM = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
 
 def check_workbook(file: File) -> None:
     """Refuse a file whose cells or texts need more memory than there is, or than they should."""
-    try:
-        with zipfile.ZipFile(file.path) as archive:
-            parts = archive.infolist()
-            if len(parts) > MOST_PARTS:
-                raise DataError(f"{file}: has {len(parts)} parts, which no Excel file has.")
-            _check_parts(file, archive, [part for part in parts if not part.is_dir()])
-    except DataError:
-        raise
-    except BROKEN as error:
-        raise unreadable(file, "Excel", error) from error
+    with reading(file, "Excel", *BROKEN), zipfile.ZipFile(file.path) as archive:
+        parts = archive.infolist()
+        if len(parts) > MOST_PARTS:
+            raise DataError(f"{file}: has {len(parts)} parts, which no Excel file has.")
+        _check_parts(file, archive, [part for part in parts if not part.is_dir()])
 
 
 def _check_parts(file: File, archive: zipfile.ZipFile, parts: list[zipfile.ZipInfo]) -> None:
@@ -131,7 +125,7 @@ def read_workbook(file: File, request: Request) -> Contents:
         needs = "Excel files need the package fastexcel: pip install 'lowland[excel]'"
         raise DataError(f"{file}: {needs}; or save the sheet as CSV.") from error
     check_workbook(file)
-    with polars_reading(file, "Excel", fastexcel.FastExcelError):
+    with reading(file, "Excel", fastexcel.FastExcelError, OSError, ValueError):
         book = fastexcel.read_excel(file.path)
         sheets = list(book.sheet_names)
         if not sheets:
