@@ -37,14 +37,13 @@ def unit_of(span: float) -> float:
 
 def unit_name(unit: float) -> str:
     """``days`` for a unit of 86400 seconds."""
-    known = {seconds: name for name, seconds in _UNITS.items()}
-    return known.get(unit, f"{unit:g} seconds")
+    return next((name for name, length in _UNITS.items() if length == unit), f"{unit:g} seconds")
 
 
 def period_name(seconds: float) -> str:
     """``week`` for a period of 604800 seconds."""
-    known = {length: name for name, length in PERIODS.items()}
-    return known.get(seconds, f"{seconds:g} seconds")
+    known = (name for name, length in PERIODS.items() if length == seconds)
+    return next(known, f"{seconds:g} seconds")
 
 
 def looks_like_dates(column: pl.Series) -> bool:

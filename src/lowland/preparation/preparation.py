@@ -20,7 +20,7 @@ from lowland._base.validation import all_finite, check_columns, is_sparse
 from lowland.preparation import _chunks
 from lowland.preparation._categories import parse_codes, without_codes
 from lowland.preparation._chunks import Columns, Numbers
-from lowland.preparation._neighbors_fill import column_spread, fill_from_neighbors
+from lowland.preparation._neighbors_fill import Fitted, column_spread, fill_from_neighbors
 from lowland.preparation._scales import STEPS, Scale, normalized
 from lowland.preparation.encoding import Encoding
 
@@ -257,8 +257,8 @@ class Preparation(Encoding):
         if self.missing == "keep":
             return numbers
         if self.donors_ is not None and self.donor_spread_ is not None:
-            fitted = self.donors_, self.fill_, self.donor_spread_
-            return fill_from_neighbors(numbers, *fitted, resolve_n_jobs(None))
+            fitted = Fitted(self.donors_, self.fill_, self.donor_spread_)
+            return fill_from_neighbors(numbers, fitted, resolve_n_jobs(None))
         return np.where(missing, self.fill_.astype(numbers.dtype), numbers)
 
     def _is_fitted(self) -> bool:

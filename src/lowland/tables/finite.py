@@ -73,13 +73,10 @@ def fits_float32(frame: pl.DataFrame, n_rows: int | None = None) -> bool:
         return True
     if (frame.height if n_rows is None else n_rows) * frame.width < LARGE:
         return False
-    return all(_column_is_exact(column) for column in frame.iter_columns())
-
-
-def _column_is_exact(column: pl.Series) -> bool:
-    if is_narrow(column.dtype) or not column.dtype.is_integer():
-        return is_narrow(column.dtype)
-    return column.count() == 0 or (column.min() > -EXACT and column.max() < EXACT)
+    wide = [column for column in frame.iter_columns() if not is_narrow(column.dtype)]
+    if not all(column.dtype.is_integer() for column in wide):
+        return False
+    return all(c.count() == 0 or (c.min() > -EXACT and c.max() < EXACT) for c in wide)
 
 
 def _is_one_block(frame: pl.DataFrame, dtype: Any) -> bool:

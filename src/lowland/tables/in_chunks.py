@@ -115,9 +115,8 @@ def _look(text: str, first: Look | None) -> Look:
     if kind in ("NPY", "Zarr"):
         look = look_at_npy(path, text) if kind == "NPY" else look_at_zarr(path, text)
     else:
-        look = (
-            columnar.look_at_columns(path, text, kind) if kind else columnar.look_at_address(text)
-        )
+        where = (path, text, kind) if kind else (text, text, "Parquet")
+        look = columnar.look_at_columns(*where, remote=not kind)
     if not look.n_rows:
         raise DataError(f"{text}: there are no rows.")
     return look

@@ -297,7 +297,9 @@ class LabelFile(NamedTuple):
             option = spelling.option("id_column")
             sizes = f"has {count(frame.height, 'row')} for the {rows} of {table.source}"
             advice = f"name the column of row ids with {option}"
-            raise DataError(f"{self.source}: {sizes}, so they cannot be joined by order; {advice}.")
+            raise DataError(
+                f"{self.source}: {sizes}, so labels cannot be joined by order; {advice}."
+            )
         else:
             by_order = "are joined by the order of the rows, without ids"
             labels, notes = frame, [f"labels of {self.source} {by_order}"]

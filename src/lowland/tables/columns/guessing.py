@@ -191,7 +191,7 @@ def guess_roles(
     flags = [name for name in candidates if schema[name] == pl.Boolean]
     guesses = _classes(frame, [*numbers, *flags], spoken)
     apart = {guess.name for guess in guesses}
-    ids: list[tuple[int, Guess]] = []
+    ids: list[tuple[int, Guess]] = []  # the surest have the lowest number
     for name in candidates:
         dtype = schema[name]
         if name in apart or not {ID, COUNTER} & said_by(spoken[name]):
@@ -208,7 +208,11 @@ def guess_roles(
         if counted and (len(left) - len(counted) >= 2 or _has_categories(frame)):
             reason = "its values are unique whole numbers in sequence"
             ids += [(3, Guess(name, "identifier", reason)) for name in counted]
-    return [*_with_row_id(frame, ids, needs_id), *guesses]
+    surest = (guess for _, guess in sorted(ids, key=lambda pair: pair[0]))
+    unique = (guess for guess in surest if needs_id and _all_different(frame[guess.name]))
+    row_id = next(unique, None)
+    rest = [guess for _, guess in ids if guess is not row_id and not guess.is_text]
+    return [*([] if row_id is None else [row_id._replace(role="id")]), *rest, *guesses]
 
 
 def _has_categories(frame: pl.DataFrame) -> bool:
@@ -216,16 +220,6 @@ def _has_categories(frame: pl.DataFrame) -> bool:
     texts = (column for column in frame.iter_columns() if is_text(column.dtype))
     recurring = (column for column in texts if column.n_unique() <= max(2, len(column) // 2))
     return len(list(itertools.islice(recurring, 2))) == 2
-
-
-def _with_row_id(frame: pl.DataFrame, ids: list[tuple[int, Guess]], needs_id: bool) -> list[Guess]:
-    """All ids; of those with one value per row, the one whose name says most is the row id."""
-    if not needs_id:
-        return [guess for _, guess in ids if not guess.is_text]
-    surest = (guess for _, guess in sorted(ids, key=lambda pair: pair[0]))
-    found = next((guess for guess in surest if _all_different(frame[guess.name])), None)
-    rest = [guess for _, guess in ids if guess is not found and not guess.is_text]
-    return ([] if found is None else [found._replace(role="id")]) + rest
 
 
 def _all_different(column: pl.Series) -> bool:

@@ -56,7 +56,14 @@ class Roles(NamedTuple):
                 raise DataError(f"{source}: {request.spelling.option('use')}: {what}.")
         offered = contents.id_name in schema and contents.id_name not in request.use
         given_id = contents.id_name if offered else None
-        guesses = _guesses(contents, schema, request, given_id)
+        guesses: tuple[Guess, ...] = ()
+        if _may_guess(contents, request):
+            settled = {*(request.columns or ()), *request.use, *request.labels, *contents.labels}
+            settled |= {given_id, request.id_column}
+            free = [name for name in schema if name not in settled]
+            needs_id = given_id is None and request.id_column is None
+            how = {"needs_id": needs_id, "names_only": request.columns is not None}
+            guesses = tuple(guess_roles(contents.frame, free, **how))
         guessed_id = next((guess.name for guess in guesses if guess.role == "id"), None)
         id_name = request.id_column or given_id or guessed_id
         # A row id of the file is not a measurement, also if the user chose another id.
@@ -105,19 +112,6 @@ class Roles(NamedTuple):
 def _may_guess(contents: Contents, request: Request) -> bool:
     """Whether columns have names that people gave them, and no declared roles."""
     return request.guess and contents.matrix is None and not contents.declared
-
-
-def _guesses(
-    contents: Contents, schema: Mapping[str, pl.DataType], request: Request, given_id: str | None
-) -> tuple[Guess, ...]:
-    if not _may_guess(contents, request):
-        return ()
-    settled = {*(request.columns or ()), *request.use, *request.labels, *contents.labels}
-    settled |= {given_id, request.id_column}
-    candidates = [name for name in schema if name not in settled]
-    needs_id = given_id is None and request.id_column is None
-    by_name = request.columns is not None
-    return tuple(guess_roles(contents.frame, candidates, needs_id=needs_id, names_only=by_name))
 
 
 def check_names(source: str, known: list[str], asked: Sequence[str]) -> None:

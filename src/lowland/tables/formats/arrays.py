@@ -329,9 +329,7 @@ class NpyReader(NamedTuple):
     def together(self) -> bool:
         return self.by_columns
 
-    @property
-    def key(self) -> str:
-        return "NPY"
+    key = "NPY"  # see ``Look``
 
     def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> np.ndarray:
         dtype, (height, width) = np.dtype(self.dtype), self.shape

@@ -93,7 +93,8 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
         if is_number(dtype) and name not in asked and not (looks and speaks_of_a_role(name))
     ]
     left_out = [n for n, dtype in schema.items() if holds_no_values(dtype) and n not in vectors]
-    kept = [name for name in schema if name not in {*unread, *left_out}]
+    apart = {*unread, *left_out}
+    kept = [name for name in schema if name not in apart]
     rows = lazy.select(pl.len()).collect().item()
     as_floats = 8 * sum(schema[name].is_numeric() for name in kept)
     row_bytes = column_bytes(schema[name] for name in kept) + as_floats
@@ -121,11 +122,9 @@ def read_ndjson(file: File, request: Request) -> Contents:
     """One object per row, of numbers, texts and booleans; the keys are the columns."""
     import polars as pl
 
-    require_memory(
-        GROWTH * file.size,
-        task=f"{file}: reading {file.size // 1_000_000} MB of JSON",
-        alternative="save it as Parquet, which needs less",
-    )
+    task = f"{file}: reading {file.size // 1_000_000} MB of JSON"
+    advice = "save it as Parquet, which needs less"
+    require_memory(GROWTH * file.size, task=task, alternative=advice)
     try:
         # Types are inferred from all lines, because polars drops a key that it did not expect.
         frame = pl.read_ndjson(file.path, infer_schema_length=None)
@@ -179,9 +178,7 @@ class ColumnarReader(NamedTuple):
     index_name: str | None = None
     n_groups: int = 1  # of rows in the file, at least
 
-    @property
-    def together(self) -> bool:
-        return True
+    together = True  # see ``Look``
 
     @property
     def key(self) -> str:
@@ -212,19 +209,19 @@ class ColumnarReader(NamedTuple):
         return lazy if self.index_name is None else lazy.rename({PANDAS_INDEX: self.index_name})
 
 
-def look_at_columns(path: str, name: str, kind: str) -> Look:
-    """Columns and rows by the directory of a file."""
-    stamp = stamp_of(path, name)
+def look_at_columns(path: str, name: str, kind: str, *, remote: bool = False) -> Look:
+    """Columns and rows by the directory of a file.
+
+    An object in a store has neither a size nor a time that polars would tell; its address stands
+    for it.
+    """
+    import polars as pl
+
+    stamp = None if remote else stamp_of(path, name)
     with unread(name):
         if kind == "Arrow" and _is_stream(File(Path(path), name)):
             what = "is an Arrow stream, which has no directory of its rows"
             raise DataError(f"{name}: {what}; save it as an Arrow file or as Parquet.")
-    return _look(path, name, kind, stamp)
-
-
-def _look(path: str, name: str, kind: str, stamp: tuple[int, int] | None) -> Look:
-    import polars as pl
-
     reader = ColumnarReader(kind)
     n_groups = 1
     with unread(name), polars_reading(File(Path(path), name), kind):
@@ -238,7 +235,7 @@ def _look(path: str, name: str, kind: str, stamp: tuple[int, int] | None) -> Loo
             n_groups = max(1, length // (CHUNK_ENTRY * max(1, len(schema))))
     index = _index_name(schema)
     if index is not None:
-        schema = {index if key == PANDAS_INDEX else key: kind for key, kind in schema.items()}
+        schema = {index if key == PANDAS_INDEX else key: of for key, of in schema.items()}
     reader = ColumnarReader(kind, index, n_groups)
     return Look(name, path, stamp, reader, n_rows, schema, id_name=index)
 
@@ -266,11 +263,3 @@ def listed_addresses(text: str) -> list[str]:
     if not len(found):
         raise unreadable(text, "Parquet", "nothing matches this pattern")
     return sorted(found.to_list())
-
-
-def look_at_address(text: str) -> Look:
-    """Columns and rows of Parquet in an object store.
-
-    An object has neither a size nor a time that polars would tell; its address stands for it.
-    """
-    return _look(text, text, "Parquet", None)

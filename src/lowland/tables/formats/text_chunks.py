@@ -283,9 +283,7 @@ class TextReader(NamedTuple):
     is_utf8: bool
     id_name: str | None = None
 
-    @property
-    def together(self) -> bool:
-        return False
+    together = False  # see ``Look``
 
     @property
     def key(self) -> str:
@@ -307,8 +305,8 @@ class TextReader(NamedTuple):
         """The wanted columns of some rows; those in ``whole`` are whole numbers or refused."""
         import polars as pl
 
-        body = self._plain(raw, place, n_rows)
-        chosen = {i: how for i, how in enumerate(self.written) if self.names[i] in {*wanted}}
+        body, asked = self._plain(raw, place, n_rows), {*wanted}
+        chosen = {i: how for i, how in enumerate(self.written) if self.names[i] in asked}
         for i, how in chosen.items():  # whole numbers that become floats anyway may be any numbers
             if how.kind == WHOLE and self.names[i] not in whole:
                 chosen[i] = how._replace(kind=NUMBER)
