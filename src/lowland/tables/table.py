@@ -263,11 +263,13 @@ def read_request(source: Any, request: Request, *, allow_missing: bool) -> Table
     """The table that :func:`read_table` returns."""
     paths = listed_sources(source)
     name, wanted = shown_name(paths), request.for_reader()
-    one = len(paths) == 1
-    contents = read_source(paths[0], wanted) if one else read_several(paths, wanted)
+    if len(paths) == 1:
+        contents = read_source(paths[0], wanted)
+        return make_table(name, contents, request, allow_missing=allow_missing)
+    contents = read_several(paths, wanted)
     table = make_table(name, contents, request, allow_missing=allow_missing)
     twice = table.ids.filter(table.ids.is_duplicated()).unique(maintain_order=True)
-    if one or not len(twice):  # a single file may have ids that are not unique
+    if not len(twice):
         return table
     shown = listing([str(value) for value in twice[:4].to_list()], quote=False)
     note = f"{len(twice)} row ids occur more than once, such as {shown}"
