@@ -300,9 +300,8 @@ def fit_chunks(preparation: Preparation, rows: Rows) -> None:
         preparation.feature_names_in_ = np.array(rows.names, dtype=object)
     values = {}
     if rows.dtype == object or rows is not given:
-        work = Representatives(
-            frozenset(preparation.order or ()), frozenset(preparation.dates or ())
-        )
+        named = (preparation.order or (), preparation.dates or ())
+        work = Representatives(*map(frozenset, named))
         values = rows.total(work, work.merged, name="values")
     preparation._fit_encoding(values)
     refused = preparation.missing == "refuse"

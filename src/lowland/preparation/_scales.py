@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, shown
-from lowland._base.validation import column_label, is_sparse
+from lowland._base.validation import column_label, is_sparse, values_of
 
 # If deviations differ by more than this factor, the columns seem to have different units.
 ALIKE = 10.0
@@ -71,10 +71,13 @@ def normalized(X: Any, steps: Sequence[str], names: np.ndarray | None) -> tuple[
     for step in steps:
         if step != "l2":
             _refuse_negative(X, step, names)
+        values = values_of(X)
         if step == "log1p":
-            X = _log1p(X)
-        else:
-            X = _scaled_rows(X, _sums(X) / MILLION if step == "cpm" else _lengths(X))
+            X = _with_values(X, np.log1p(values))
+            continue
+        divisors = no_zeros(_sums(X) / MILLION if step == "cpm" else _lengths(X))
+        each = np.repeat(divisors, np.diff(X.indptr)) if is_sparse(X) else divisors[:, None]
+        X = _with_values(X, (values / each).astype(X.dtype, copy=False))
     return X, n_empty
 
 
@@ -86,7 +89,7 @@ def _nonzero_rows(X: Any) -> np.ndarray:
 
 
 def _refuse_negative(X: Any, step: str, names: np.ndarray | None) -> None:
-    values = X.data if is_sparse(X) else X
+    values = values_of(X)
     if not values.size or values.min() >= 0:
         return
     place = int(np.argmax(values.ravel() < 0))
@@ -98,14 +101,6 @@ def _refuse_negative(X: Any, step: str, names: np.ndarray | None) -> None:
         value = X[row, column]
     where = f"{column_label(names, column)} has {shown(float(value))} in row {row}"
     raise DataError(f"normalize: {step!r} is for counts, but {where}; drop the column or the step.")
-
-
-def _log1p(X: Any) -> Any:
-    if not is_sparse(X):
-        return np.log1p(X)
-    out = X.copy()
-    out.data = np.log1p(out.data)
-    return out
 
 
 def _sums(X: Any) -> np.ndarray:
@@ -137,10 +132,10 @@ def _row_reduced(X: Any, values: np.ndarray, reduce: np.ufunc = np.add) -> np.nd
     return found
 
 
-def _scaled_rows(X: Any, divisors: np.ndarray) -> Any:
-    divisors = no_zeros(divisors)
+def _with_values(X: Any, values: np.ndarray) -> Any:
+    """The rows with other values in the places of the stored ones."""
     if not is_sparse(X):
-        return (X / divisors[:, None]).astype(X.dtype, copy=False)
+        return values
     out = X.copy()
-    out.data = (out.data / np.repeat(divisors, np.diff(X.indptr))).astype(X.dtype, copy=False)
+    out.data = values
     return out

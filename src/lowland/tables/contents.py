@@ -167,9 +167,8 @@ def refuse_twice(source: object, names: Sequence[str]) -> None:
     """Refuse columns with the same name."""
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
-        raise DataError(
-            f"{source}: several columns are called {listing(twice, 5)}; rename all but one."
-        )
+        names = listing(twice, 5)
+        raise DataError(f"{source}: several columns are called {names}; rename all but one.")
 
 
 def one_line(reason: object) -> str:

@@ -53,10 +53,7 @@ def checked_dense(
     _check_square(source, D.shape, "distances")
     place = _Places(source, names)
     D, mirrored = _mirrored(D)
-    if not allow_missing:
-        place.refuse_first(np.isnan(D), D, UNKNOWN)
-    place.refuse_first(np.isinf(D), D, "is infinite")
-    place.refuse_first(D < 0, D, "is negative")
+    place.refuse_bad(D, UNKNOWN, allow_missing)
     largest = float(np.nanmax(D, initial=0.0))
     diagonal = np.diagonal(D)
     place.refuse_diagonal(diagonal, largest)
@@ -88,14 +85,7 @@ def checked_sparse(source: str, D: Any, names: Sequence[str] | None, *, allow_mi
     place = _Places(source, names)
     rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(D.indptr))
     columns = D.indices.astype(np.int64)
-    for bad, what in (
-        (np.isnan(D.data) & (not allow_missing), "is not known; leave it out"),
-        (np.isinf(D.data), "is infinite"),
-        (D.data < 0, "is negative"),
-    ):
-        if bad.any():
-            k = int(np.flatnonzero(bad)[0])
-            raise place.error(int(rows[k]), int(columns[k]), f"{what} ({D.data[k]:g})")
+    place.refuse_bad(D.data, "is not known; leave it out", allow_missing, (rows, columns))
     place.refuse_diagonal(D.diagonal(), D.data.max(initial=0.0))
     keys, mirror = rows * n + columns, columns * n + rows  # keys ascend: CSR is sorted
     there = np.minimum(np.searchsorted(keys, mirror), max(keys.size - 1, 0))
@@ -120,9 +110,8 @@ class _Places:
         return DataError(f"{self.source}: the {self.entry} in row {row}, column {column} {what}.")
 
     def unequal(self, i: int, j: int, here: float, there: float) -> DataError:
-        return self.error(
-            i, j, f"is {here:g}, but {there:g} the other way round; distances are symmetric"
-        )
+        what = f"is {here:g}, but {there:g} the other way round; distances are symmetric"
+        return self.error(i, j, what)
 
     def refuse_diagonal(self, diagonal: np.ndarray, largest: float) -> None:
         bad = np.flatnonzero(diagonal > SAME * largest)
@@ -130,13 +119,22 @@ class _Places:
             i = int(bad[0])
             raise self.error(i, i, f"is {diagonal[i]:g}, {SELF}")
 
-    def refuse_first(self, bad: np.ndarray, D: np.ndarray, what: str) -> None:
+    def refuse_bad(self, D: np.ndarray, unknown: str, allow_missing: bool, at: Any = None) -> None:
+        """Refuse distances that are not known, infinite or negative."""
+        if not allow_missing:
+            self.refuse_first(np.isnan(D), D, unknown, at)
+        self.refuse_first(np.isinf(D), D, "is infinite", at)
+        self.refuse_first(D < 0, D, "is negative", at)
+
+    def refuse_first(self, bad: np.ndarray, D: np.ndarray, what: str, at: Any = None) -> None:
+        """Refuse the first bad value; ``at`` are the rows and columns of stored values."""
         if bad.any():
-            i, j = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
-            count = int(bad.sum())
+            first = np.unravel_index(int(np.argmax(bad)), bad.shape)
+            i, j = (int(k) for k in (first if at is None else (at[0][first], at[1][first])))
+            count, value = int(bad.sum()), D[first]
             more = f" (the first of {count} such places)" if count > 1 else ""
-            value = "" if np.isnan(D[i, j]) else f" ({D[i, j]:g})"
-            raise self.error(i, j, f"{what}{value}{more}")
+            shown = "" if np.isnan(value) else f" ({value:g})"
+            raise self.error(i, j, f"{what}{shown}{more}")
 
 
 def _check_square(source: str, shape: tuple[int, ...], what: str) -> None:

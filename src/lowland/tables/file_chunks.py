@@ -103,7 +103,7 @@ class Look(NamedTuple):
     width: int = 0  # of such an array
     dtype: np.dtype[Any] | None = None  # of such an array
     id_name: str | None = None  # the column that names the rows, if the file says so
-    marks: Any = None  # of text: where rows begin, see ``records.py``
+    marks: Any = None  # of text: where rows begin, see ``text_chunks.py``
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -135,9 +135,8 @@ class SourceFile:
 
     def _check(self) -> None:
         if self.stamp is not None and stamp_of(self.path, self.name) != self.stamp:
-            raise DataError(
-                f"{self.name}: changed since it was opened; open the files again with open_rows."
-            )
+            what = "changed since it was opened; open the files again with open_rows"
+            raise DataError(f"{self.name}: {what}.")
 
 
 class FileChunk(NamedTuple):
@@ -170,10 +169,8 @@ class FileChunk(NamedTuple):
     def read_run(chunks: Sequence[FileChunk], start: int) -> Iterator[Block]:
         """The blocks of consecutive chunks of one file."""
         for group in _spans(chunks):
-            for block in _blocks(group, start):
-                yield block
-                start += block.n_rows
-                del block
+            yield from _blocks(group, start)
+            start += sum(chunk.n_rows for chunk in group)
 
 
 def _blocks(chunks: Sequence[FileChunk], start: int) -> Iterator[Block]:

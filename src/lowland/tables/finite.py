@@ -105,9 +105,8 @@ def finite_array(
     is_bad = np.isinf(matrix) if allow_missing else ~np.isfinite(matrix)
     if is_bad.any():
         bad = np.flatnonzero(is_bad.any(axis=0))
-        shown = pl.from_numpy(
-            np.asfortranarray(matrix[:, bad]), schema=[f"column_{i}" for i in bad], orient="row"
-        )
+        shown, names = np.asfortranarray(matrix[:, bad]), [f"column_{i}" for i in bad]
+        shown = pl.from_numpy(shown, schema=names, orient="row")
         float_frame(source, shown, allow_missing=allow_missing)
     return matrix
 

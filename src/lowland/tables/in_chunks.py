@@ -75,9 +75,8 @@ def _in_folder(folder: str) -> list[str]:
     if len(kinds) > 1:
         found = " and ".join(f"{kind} ({Path(paths[0]).name})" for kind, paths in kinds.items())
         pattern = os.path.join(folder, f"*{Path(chosen[0]).suffix}")
-        raise DataError(
-            f"{folder}: holds files of several kinds: {found}; choose some, such as {pattern}."
-        )
+        found = f"files of several kinds: {found}"
+        raise DataError(f"{folder}: holds {found}; choose some, such as {pattern}.")
     return chosen
 
 
@@ -137,9 +136,8 @@ def _kind(text: str) -> str:
             raise DataError(f"{text}: the file is empty.")
         if start == GZIP_MAGIC:
             what = "is compressed by gzip as a whole, so rows cannot be reached one by one"
-            raise DataError(
-                f"{text}: {what}; unpack it (gunzip {path.name}), or save it as Parquet."
-            )
+            advice = f"unpack it (gunzip {path.name}), or save it as Parquet"
+            raise DataError(f"{text}: {what}; {advice}.")
         told = told_suffix(path)
         plain = not told and is_text(path)
     if told in KINDS:

@@ -244,9 +244,8 @@ def _refuse_part(data: Any, part: str | None, name: str) -> None:
 def contents_of(data: Any, name: str, part: str | None = None) -> Contents:
     """What data in memory hold, before their columns get their roles."""
     if single_cells.is_anndata(data):
-        return single_cells.anndata_contents(
-            data, name, part, *as_polars(single_cells.observations(data))
-        )
+        labels = as_polars(single_cells.observations(data))
+        return single_cells.anndata_contents(data, name, part, *labels)
     _refuse_part(data, part, name)
     if hasattr(data, "feature_names") and hasattr(data, "truth"):
         return bundled_contents(data)

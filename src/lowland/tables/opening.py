@@ -160,17 +160,20 @@ def sniffed_suffix(path: Path) -> str:
     told = told_suffix(path)
     if told:
         return told
-    with path.open("rb") as file:
-        start = file.read(LOOKED_AT).lstrip(b" \r\n")
+    start = _start(path).lstrip(b" \r\n")
     if start.startswith(b"{"):
         return ".ndjson"  # its reader says what is wrong
     return ".tsv" if b"\t" in start.split(b"\n")[0] else ".csv"
 
 
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LOOKED_AT)
+
+
 def is_text(path: Path) -> bool:
     """Whether the first bytes of a file are those of a text in an encoding that is read."""
-    with path.open("rb") as file:
-        start = file.read(LOOKED_AT)
+    start = _start(path)
     if any(start.startswith(mark) for mark, _ in MARKS):
         return True
     control = start.translate(None, delete=bytes([*range(32, 256), *b"\t\n\v\f\r"]))
@@ -288,7 +291,5 @@ def _unpack(path: Path, copy: Path, name: str) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        folder = copy.parent.parent
-        raise DataError(
-            f"{name}: no room to unpack it in {folder}; unpack it elsewhere, or set TMPDIR."
-        ) from error
+        what = f"no room to unpack it in {copy.parent.parent}"
+        raise DataError(f"{name}: {what}; unpack it elsewhere, or set TMPDIR.") from error

@@ -227,11 +227,10 @@ def _prepared_numbers(
     """Filled and scaled numbers; without a preparation if that leaves them as they are."""
     fills = options.missing if options.missing not in ("drop", "refuse") else "refuse"
     names = getattr(features, "columns", None)
+    given = options.missing_values
     codes = [  # that concern the features; the others were for labels
         text
-        for text, code in zip(
-            options.missing_values, parse_codes(options.missing_values), strict=True
-        )
+        for text, code in zip(given, parse_codes(given), strict=True)
         if code.column is None or names is None or code.column in names
     ]
     preparation = Preparation(
@@ -297,9 +296,8 @@ class LabelFile(NamedTuple):
             option = spelling.option("id_column")
             sizes = f"has {count(frame.height, 'row')} for the {rows} of {table.source}"
             advice = f"name the column of row ids with {option}"
-            raise DataError(
-                f"{self.source}: {sizes}, so labels cannot be joined by order; {advice}."
-            )
+            what = f"{sizes}, so labels cannot be joined by order"
+            raise DataError(f"{self.source}: {what}; {advice}.")
         else:
             by_order = "are joined by the order of the rows, without ids"
             labels, notes = frame, [f"labels of {self.source} {by_order}"]

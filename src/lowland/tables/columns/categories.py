@@ -165,9 +165,7 @@ def frame_of(table: Table, names: Sequence[str], dates: Sequence[str]) -> Any:
 
     if not names:
         return table.features
-    columns = [
-        table.labels[name] if name in dates else as_text(table.labels[name]) for name in names
-    ]
+    columns = [as_text(table.labels[n]) if n not in dates else table.labels[n] for n in names]
     if not table.shape[1]:
         return pl.DataFrame(columns)
     if not isinstance(table.features, pl.DataFrame):

@@ -50,9 +50,13 @@ ID_WORDS = _words(
     "patientid customerid sampleid cellid recordid caseid subjectid studentid orderid "
     "productid itemid eventid passengerid"
 )
-ID_PAIRS = frozenset(
-    [("zip", "code"), ("postal", "code"), ("post", "code"), ("row", "names"), ("row", "name")]
-)
+ID_PAIRS = {
+    ("zip", "code"),
+    ("postal", "code"),
+    ("post", "code"),
+    ("row", "names"),
+    ("row", "name"),
+}
 # Names that are those of an id only if no value occurs twice.
 COUNTER_NAMES = _words(
     "index idx row case event sample record observation obs key number no nr num phone "
@@ -187,14 +191,15 @@ def guess_roles(
 
     schema = frame.schema  # made anew by every call
     spoken = {name: words_of(name) for name in candidates}
+    says = {name: said_by(words) for name, words in spoken.items()}
     numbers = [name for name in candidates if schema[name].is_integer() or schema[name].is_float()]
     flags = [name for name in candidates if schema[name] == pl.Boolean]
-    guesses = _classes(frame, [*numbers, *flags], spoken)
+    guesses = _classes(frame, {name: says[name] for name in [*numbers, *flags]}, spoken)
     apart = {guess.name for guess in guesses}
     ids: list[tuple[int, Guess]] = []  # the surest have the lowest number
     for name in candidates:
         dtype = schema[name]
-        if name in apart or not {ID, COUNTER} & said_by(spoken[name]):
+        if name in apart or says[name].isdisjoint((ID, COUNTER)):
             continue
         if is_text(dtype) or dtype.is_integer() or dtype.is_float():
             found = _named_id(frame[name], spoken[name])
@@ -243,12 +248,11 @@ def _named_id(column: pl.Series, words: tuple[str, ...]) -> tuple[int, str] | No
 
 
 def _classes(
-    frame: pl.DataFrame, names: list[str], spoken: dict[str, tuple[str, ...]]
+    frame: pl.DataFrame, says: dict[str, set[str]], spoken: dict[str, tuple[str, ...]]
 ) -> list[Guess]:
     beside_x = ("x",) in spoken.values()
     found = []
-    for name in names:
-        said = said_by(spoken[name])
+    for name, said in says.items():
         target = spoken[name] == ("y",) and not beside_x  # beside x it is a coordinate
         if not (target or {CLASS, CODE} & said) or not _is_whole(column := frame[name]):
             continue

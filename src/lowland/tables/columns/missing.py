@@ -78,9 +78,8 @@ def _without_empty_columns(table: Table, options: TableOptions, log: list[str]) 
     if names is None or len(empty) == values.shape[1] or asked:
         shown = listing([_name(table, i) for i in empty], quote=False)
         where = f" (see {options.spelling.option('columns')})" if asked else ""
-        raise DataError(
-            f"{table.source}: all values are missing in {shown}; leave such columns out{where}."
-        )
+        what = f"all values are missing in {shown}"
+        raise DataError(f"{table.source}: {what}; leave such columns out{where}.")
     log.append(f"left out {count(len(left), 'column')} without any value: {listing(left)}")
     unused = (*table.unused, *left)
     features = table.features.drop(left)

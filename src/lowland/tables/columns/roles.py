@@ -138,9 +138,8 @@ def _check_features(
     numbers = set(numeric)
     text = [name for name in features if name not in numbers]
     if text and not request.allow_text:
-        raise DataError(
-            f"{source}: column {text[0]!r} must hold numbers, but its type is {schema[text[0]]}."
-        )
+        what = f"must hold numbers, but its type is {schema[text[0]]}"
+        raise DataError(f"{source}: column {text[0]!r} {what}.")
     if features or request.allow_text:
         return
     option = request.spelling.option

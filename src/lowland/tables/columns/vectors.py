@@ -167,9 +167,8 @@ def check_choice(source: object, schema: Mapping[str, pl.DataType], request: Req
             raise DataError(f"{source}: column {name!r} {what}.")
         there = "there is no such column" if dtype is None else f"its type is {dtype}"
         shown = f"columns of vectors: {listing(known)}" if known else "no column holds vectors"
-        raise DataError(
-            f"{source}: {name!r} is not a column of lists of numbers, {there}; {shown}."
-        )
+        what = f"{name!r} is not a column of lists of numbers, {there}"
+        raise DataError(f"{source}: {what}; {shown}.")
     if request.columns is None and len(names) > 1:
         shown = described({name: schema[name] for name in names})
         option = f"vector={names[0]!r} (--vector {names[0]})"

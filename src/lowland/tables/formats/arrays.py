@@ -387,9 +387,8 @@ def _zarr(path: str, name: str, read: Callable[[Any], Any]) -> Any:
     try:
         import zarr
     except ImportError as error:
-        raise DataError(
-            f"{name}: reading Zarr needs the package zarr (pip install zarr); or save it as NPY."
-        ) from error
+        needs = "reading Zarr needs the package zarr (pip install zarr)"
+        raise DataError(f"{name}: {needs}; or save it as NPY.") from error
     try:
         return read(zarr.open_array(path, mode="r"))
     except Exception as error:  # codecs raise what they like

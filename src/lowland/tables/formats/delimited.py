@@ -142,9 +142,8 @@ def split_text(file: File, *, headed: bool | None = None) -> Iterator[tuple[File
         dialect = dialect_of(text, headed=headed)
         separator, notes = dialect.separator, [*notes, *dialect.notes]
         if separator not in EXPECTED.get(file.suffix, NAMED) and dialect.width >= 2:
-            notes.append(
-                f"the fields of this {file.suffix} file are separated by {NAMED[separator]}"
-            )
+            by = f"are separated by {NAMED[separator]}"
+            notes.append(f"the fields of this {file.suffix} file {by}")
         dialect = dialect._replace(notes=tuple(notes))
         if separator != BLANKS:
             yield text, dialect
@@ -373,9 +372,8 @@ class _Sample(NamedTuple):
         places = self.marks.places[self.marks.places >= known]
         step = -(-len(places) // PLACES) or 1
         for place in places[::step].tolist():
-            text = text_chunks.read_bytes(
-                self.path, self.name, place, min(self.marks.end, place + PLACE)
-            )
+            end = min(self.marks.end, place + PLACE)
+            text = text_chunks.read_bytes(self.path, self.name, place, end)
             starts = text_chunks.record_starts(text)
             if len(starts) > 1:
                 parts.append(text[: starts[-1]])

@@ -95,9 +95,8 @@ def _convert(file: File, encoding: str, copy: Path) -> None:
                 out.write(chunk)
     except UnicodeError as error:
         if encoding != FALLBACK:
-            raise DataError(
-                f"{file}: is not valid {encoding.upper()}; save it as UTF-8."
-            ) from error
+            wrong = f"is not valid {encoding.upper()}"
+            raise DataError(f"{file}: {wrong}; save it as UTF-8.") from error
         with file.path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 require_decoded(line, FALLBACK, f"{file}, line {number}")

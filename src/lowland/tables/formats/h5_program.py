@@ -85,9 +85,8 @@ def _check(store: Any, rows: int | None) -> None:
         if link is None and folder != "obs":
             continue
         if not isinstance(link, h5py.HardLink):
-            raise Refused(
-                f"{folder!r} refers to another place" if link else "has no 'obs', so no rows"
-            )
+            why = f"{folder!r} refers to another place" if link else "has no 'obs', so no rows"
+            raise Refused(why)
         if not isinstance(store[folder], h5py.Group):
             raise Refused(OLD)
     index = store["obs"].attrs.get("_index")

@@ -158,9 +158,8 @@ def require_h5py(name: str) -> None:
     try:
         import h5py  # noqa: F401
     except ImportError as error:
-        raise DataError(
-            f"{name}: H5AD files need the package h5py: pip install 'lowland[anndata]'."
-        ) from error
+        needs = "H5AD files need the package h5py: pip install 'lowland[anndata]'"
+        raise DataError(f"{name}: {needs}.") from error
 
 
 def run_program(patience: float, **request: Any) -> dict[str, Any]:
@@ -203,9 +202,8 @@ def _read(file: File, store: Any, part: str) -> Contents:
         var = store.get(NAMES_OF[part.split("/")[0]])
         names = None if var is None else read_index(var)
         if names is not None and len(names) != matrix.shape[1]:
-            raise DataError(
-                f"{file}: {part!r} has {matrix.shape[1]} columns, but there are {len(names)} names."
-            )
+            sizes = f"{matrix.shape[1]} columns, but there are {len(names)} names"
+            raise DataError(f"{file}: {part!r} has {sizes}.")
     return named_matrix(matrix, names, labels, notes, id_name)
 
 

@@ -145,6 +145,5 @@ def _ask(source: Path, patience: float, force: bool, **request: Any) -> None:
     if answer["result"] and not force:
         parts = [entry.partition("/") for entry in answer["result"]]
         there = " and ".join(f"{folder}[{entry!r}]" for folder, _, entry in parts)
-        raise DataError(
-            f"{source}: has {there} already; replace it in the copy with force=True (--force)."
-        )
+        advice = "replace it in the copy with force=True (--force)"
+        raise DataError(f"{source}: has {there} already; {advice}.")

@@ -158,7 +158,6 @@ def _columns(path: Path) -> list[list[str]]:
     import polars as pl
 
     with opened(path) as file, polars_reading(file, "text"):
-        frame = pl.read_csv(
-            file.path, separator="\t", has_header=False, infer_schema=False, quote_char=None
-        )
+        how: dict[str, Any] = {"has_header": False, "infer_schema": False, "quote_char": None}
+        frame = pl.read_csv(file.path, separator="\t", **how)
     return [column.fill_null("").to_list() for column in frame.iter_columns()]
