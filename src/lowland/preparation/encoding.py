@@ -192,7 +192,7 @@ class Encoding(Declared):
         for name in self.encoded_columns:
             kind = "column" if name in self.cycle_columns_ else "text column"
             what = f"Preparation was fitted with the {kind} {name!r}"
-            raise DataError(f"{what}, but X has no named columns; give a data frame with the same.")
+            raise DataError(f"{what}, but X has no named columns; give a data frame.")
 
     # --- columns of the result --------------------------------------------------------------
 

@@ -210,7 +210,8 @@ def _columns_used(table: Table, taking_part: Sequence[str]) -> str:
     names = functools.partial(listing, most=LISTED, quote=False)
     rows, columns = table.shape
     numbers = f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"
-    labels = [name for name in table.labels.columns if name not in {*taking_part}]
+    taken = {*taking_part}
+    labels = [name for name in table.labels.columns if name not in taken]
     parts = [
         numbers + (f" ({names(table.feature_names)})" if table.feature_names else ""),
         f"{count(len(taking_part), 'other')} ({names(taking_part)})" if taking_part else "",

@@ -180,15 +180,13 @@ def transposed(source: str, contents: Contents, request: Request) -> Contents:
     if id_name is not None:
         check_names(source, frame.columns, [id_name])
     if contents.matrix is None:
-        numbers = {
-            name: dtype
-            for name, dtype in frame.schema.items()
-            if is_number(dtype) and name != id_name
-        }
+        numbers = {n: dtype for n, dtype in frame.schema.items() if is_number(dtype)}
+        numbers.pop(id_name, None)
         if not numbers:
             found = described(frame.schema)
             raise DataError(f"{source}: no column of numbers to transpose; found {found}.")
-        ids, left = (*numbers,), [n for n in frame.columns if n not in {id_name, *numbers}]
+        kept = {id_name, *numbers}
+        ids, left = (*numbers,), [name for name in frame.columns if name not in kept]
         narrow = all(dtype == pl.Float32 for dtype in numbers.values())
         block = frame.select(ids).cast(pl.Float32 if narrow else pl.Float64)
         matrix = block.to_numpy().T

@@ -120,7 +120,8 @@ def expanded(source: str, contents: Contents, request: Request) -> tuple[Content
         return _set_apart(contents, schema, names[0], len(made[names[0]]), request), request
     columns = [number for name in request.columns for number in made.get(name, [name])]
     if contents.id_name is None and request.id_column is None:
-        rest = [name for name in schema if name not in {*columns, *request.labels}]
+        taken = {*columns, *request.labels}
+        rest = [name for name in schema if name not in taken]
         contents = dataclasses.replace(contents, id_name=_row_id(frame, rest))
     return contents, request._replace(columns=tuple(columns))
 
