@@ -108,7 +108,7 @@ REFUSED = [
     ({"columns": []}, DataError, "no column of numbers"),
     ({"columns": "a"}, ParameterError, "columns='a' is not allowed"),
     ({"columns": ["a", "a"]}, ParameterError, "more than once"),
-    ({"labels": [3]}, ParameterError, "labels holds 3"),
+    ({"labels": [3]}, ParameterError, r"labels=\[3\] is not allowed"),
     ({"id_column": 3}, ParameterError, "id_column=3"),
     ({"task_rows": 0}, ParameterError, "task_rows=0"),
     ({"task_rows": 2.5}, ParameterError, "task_rows=2.5"),

@@ -54,7 +54,7 @@ def test_results_are_named_after_the_first_file(run):
     [
         (("info", "a.csv", "a.csv"), "more than once"),
         (("info", "a.csv", "b.csv", "--distances"), "one file, not several"),
-        (("info", "a.csv", "--vector", "p"), "'p' is no column of lists of numbers"),
+        (("info", "a.csv", "--vector", "p"), "'p' is not a column of lists of numbers"),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused_in_one_line(refused, arguments, message):

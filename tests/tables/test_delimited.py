@@ -72,7 +72,7 @@ def test_a_type_that_changes_late_in_the_file_is_read(read):
         (b"caf\x81,b\n1,2\n", "line 1: not UTF-8 text"),
         (b"a,b\n1,\0\n", "null byte"),
         ("a,b\n1,2\n".encode("utf-16-le"), "null byte"),
-        ("a,b\n1,2\n".encode("utf-16")[:-1], "no valid UTF-16"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "not valid UTF-16"),
         ("a,b\r1,2\r3,4\r", "cannot be read as CSV"),
     ],
 )

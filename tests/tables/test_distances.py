@@ -187,9 +187,9 @@ def test_places_are_named_where_rows_have_names(read):
 @each(
     ("content", "message"),
     [
-        ("a,b\n1,2\n3,4\n5,6\n7,8\n", "4 rows and 2 columns; a matrix of distances is square"),
-        ("1,2,3,4\n5,6,7,8\n", "2 rows and 4 columns; a matrix of distances is square"),
-        ("1\n2\n3\n4\n", r"4 numbers are no condensed .* 3 for 3 rows, 6 for 4"),
+        ("a,b\n1,2\n3,4\n5,6\n7,8\n", "is 4 x 2; a matrix of distances is square"),
+        ("1,2,3,4\n5,6,7,8\n", "is 2 x 4; a matrix of distances is square"),
+        ("1\n2\n3\n4\n", r"a condensed .* 3 for 3 rows, 6 for 4; found 4"),
         (",a,b\na,0,1\nc,1,0\n", "row 1 is called 'c', but column 1 is called 'b'"),
         (",a,b\na,0,far\nb,1,0\n", "row 0, column 'b' holds 'far', expected a distance"),
     ],
@@ -204,9 +204,9 @@ def test_a_text_that_holds_no_distances_is_refused(read, content, message):
 @each(
     ("array", "message"),
     [
-        (np.zeros((2, 3)), "2 rows and 3 columns"),
-        (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\), expected a square"),
-        (np.zeros((0, 0)), "0 rows and 0 columns"),
+        (np.zeros((2, 3)), "is 2 x 3; a matrix"),
+        (np.zeros((2, 2, 2)), "is 2 x 2 x 2; a matrix"),
+        (np.zeros((0, 0)), "is 0 x 0; a matrix"),
         (np.array([["a"]]), "expected real numbers"),
     ],
 )
@@ -230,7 +230,7 @@ def test_bundled_distances_are_known_to_be_distances():
     assert holds_distances("eurodist")
     assert not holds_distances("iris")
     assert not holds_distances("./eurodist")
-    with pytest.raises(DataError, match="iris: holds columns, no distances between rows"):
+    with pytest.raises(DataError, match="iris: holds columns, not distances"):
         read_distances("iris")
 
 

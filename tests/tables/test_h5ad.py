@@ -275,7 +275,7 @@ def test_a_matrix_too_large_for_memory_is_refused_unread(tmp_path, little_memory
 @each(
     ("program", "patience", "message"),
     [
-        ("import time; time.sleep(60)", 1, "the HDF5 library does not come to an end with it"),
+        ("import time; time.sleep(60)", 1, "the HDF5 library did not come to an end with it"),
         ("import os; os.abort()", 60, r"the HDF5 library crashes \(signal 6\)"),
     ],
 )
@@ -289,7 +289,7 @@ def test_a_file_that_libhdf5_cannot_survive_is_refused(
     look.write_text(program)
     assert read_table(path).features.shape == X.shape
     monkeypatch.setattr(h5ad, "PATIENCE", patience)
-    monkeypatch.setattr(h5ad.h5_look, "__file__", str(look))
+    monkeypatch.setattr(h5ad.h5_program, "__file__", str(look))
     with pytest.raises(DataError, match=message):
         read_table(path)
 
@@ -303,5 +303,5 @@ def test_the_look_at_a_file_reads_all_of_its_objects(tmp_path, monkeypatch):
     monkeypatch.setattr(
         h5py.Dataset, "__getitem__", lambda self, key: seen.append(self.name) or read(self, key)
     )
-    h5ad.h5_look.look(str(path))
+    h5ad.h5_program.look(str(path))
     assert {*seen} == {"/X", "/obs/_index", "/obs/kind"}

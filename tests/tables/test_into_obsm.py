@@ -15,7 +15,7 @@ import scipy.sparse
 from lowland import __version__
 from lowland._base.errors import DataError, ParameterError
 from lowland.cli import main
-from lowland.tables.formats import h5ad_writing
+from lowland.tables.formats import h5ad, h5ad_writing
 from lowland.workflow import make_map
 from support.cases import each
 
@@ -255,7 +255,7 @@ def test_files_of_another_layout_are_refused(change, said, tmp_path, monkeypatch
 
 def test_a_library_that_crashes_or_hangs_is_an_error(cells, tmp_path, monkeypatch):
     program = tmp_path / "program.py"
-    monkeypatch.setattr(h5ad_writing.h5_add, "__file__", str(program))
+    monkeypatch.setattr(h5ad.h5_program, "__file__", str(program))
     program.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
     with pytest.raises(DataError, match="crashes \\(signal 11\\)"):
         h5ad_writing.check_h5ad_target(cells, "pca")

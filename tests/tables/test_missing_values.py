@@ -318,7 +318,7 @@ def test_a_column_without_any_value_is_left_out_and_said():
     assert list(made.model.feature_names_in_) == ["a", "b"]
     assert place_rows(made.model, frame).coordinates.shape == (4, 2)
     with pytest.raises(
-        DataError, match="all values are missing in 'void'; leave it out of columns"
+        DataError, match=r"all values are missing in 'void'; leave such columns out \(see columns\)"
     ):
         make_map(frame, "pca", columns=["a", "void"])
     with pytest.raises(DataError, match="all values are missing in column 2"):

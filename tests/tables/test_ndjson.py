@@ -51,8 +51,8 @@ def test_what_json_wrote_comes_back(tmp_path_factory, rows):
     ("content", "message"),
     [
         (b'{"a": 1}\n{"a":\n', "line 2: not JSON: Expecting value"),
-        (b'{"a": 1}\n\n[1, 2]\n', "line 3: holds a list, expected one object"),
-        (b'{"a": 1}\n5\n', "line 2: holds a int, expected one object"),
+        (b'{"a": 1}\n\n[1, 2]\n', "line 3: holds a list, expected an object"),
+        (b'{"a": 1}\n5\n', "line 2: holds a int, expected an object"),
         (b'{"a": 1}\n{"a": NaN}\n', "line 2: not JSON: NaN is not a JSON number; write null"),
         (b'{"a": 1} {"a": 2}\n', "line 1: not JSON: Extra data"),
         (b'{"a": 1}\n{"a": "caf\xe9"}\n', "line 2: not UTF-8 text .byte 0xe9 at position 10"),

@@ -51,11 +51,8 @@ def mark_levels(column: pl.Series, levels: Sequence[str], out: np.ndarray) -> No
     known = codes >= 0
     if not known.all():
         unknown = sorted({*values} - {*levels})
-        warnings.warn(
-            f"column {column.name!r} has values that the model does not know, which have 0 "
-            f"in all of its columns: {listing(unknown)}",
-            stacklevel=2,
-        )
+        what = "has values that the model does not know, which have 0 in all of its columns"
+        warnings.warn(f"column {column.name!r} {what}: {listing(unknown)}", stacklevel=2)
     out[np.flatnonzero(known), codes[known]] = 1.0
 
 
@@ -74,11 +71,8 @@ def switched(column: pl.Series, no: str, yes: str) -> np.ndarray:
     found = np.array([codes.get(value, HALFWAY) for value in values])
     unknown = sorted({*values} - {no, yes})
     if unknown:
-        warnings.warn(
-            f"column {column.name!r} has values that are neither {no!r} nor {yes!r}, which lie "
-            f"halfway between them: {listing(unknown)}",
-            stacklevel=2,
-        )
+        what = f"has values that are neither {no!r} nor {yes!r}, which lie halfway between them"
+        warnings.warn(f"column {column.name!r} {what}: {listing(unknown)}", stacklevel=2)
     return found
 
 
@@ -89,10 +83,8 @@ def steps_in(column: pl.Series, order: Sequence[str]) -> np.ndarray:
     values = as_text(column).str.strip_chars()
     unknown = sorted({*values.drop_nulls().unique().to_list()} - {*order})
     if unknown:
-        raise DataError(
-            f"column {column.name!r}: values that its order does not name: {listing(unknown)}; "
-            f"the order is {listing(list(order), 20)}."
-        )
+        what = f"values that its order does not name: {listing(unknown)}"
+        raise DataError(f"column {column.name!r}: {what}; the order is {listing(list(order), 20)}.")
     steps = {value: float(step) for step, value in enumerate(order)}
     found = values.replace_strict(steps, default=None, return_dtype=pl.Float64)
     return found.fill_null(np.nan).to_numpy()
@@ -119,10 +111,8 @@ def parse_codes(texts: Sequence[str] | None) -> list[Code]:
     for text in texts or ():
         column, equals, value = text.rpartition("=")
         if not value.strip() or (equals and not column.strip()):
-            raise ParameterError(
-                f"missing_values: {text!r} is not allowed; expected a value such as -999, or "
-                "column=value."
-            )
+            expected = "expected a value such as -999, or column=value"
+            raise ParameterError(f"missing_values: {text!r} is not allowed; {expected}.")
         found.append(Code(column.strip() if equals else None, value.strip(), _number(value)))
     return found
 
@@ -133,11 +123,6 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if np.isfinite(number) else None
-
-
-def codes_for(codes: Sequence[Code], column: str) -> list[Code]:
-    """The codes that apply to a column."""
-    return [code for code in codes if code.applies(column)]
 
 
 def check_columns_of_codes(codes: Sequence[Code], names: Sequence[str]) -> None:

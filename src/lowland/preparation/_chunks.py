@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -76,27 +76,6 @@ def beside_numbers(found: Scale, encoding: Encoding) -> Scale:
     return Scale(found.kind, found.reason, center, spread)
 
 
-def gower_divisors(ranges: np.ndarray | None, encoding: Encoding) -> Scale:
-    """The divisors that make the Manhattan distance Gower's; no ranges: the rows are sparse."""
-    if ranges is None:
-        raise DataError(
-            "Gower's distance needs the range of each column, and the data are sparse; make them "
-            "dense, by toarray(), if that fits in memory."
-        )
-    n, cycles = encoding._n_plain, len(encoding.cycle_columns_)
-    switches, categories = len(encoding.switch_columns_), len({*encoding.level_columns_})
-    variables = n + cycles + switches + categories
-    divisors = [
-        np.where(ranges > 0, ranges, 1.0),
-        np.full(2 * cycles, CIRCLE),
-        np.ones(switches),
-        np.full(len(encoding.levels_), 2.0),
-    ]
-    spread = variables * np.concatenate(divisors)
-    reason = f"Gower's distance of {variables} variables is the Manhattan distance"
-    return Scale("gower", reason, None, spread)
-
-
 # What a table in chunks looks like, learned block by block: values of columns, and their sums.
 #
 # A column of text or dates is represented by few of its values, from which an encoding learns the
@@ -111,50 +90,30 @@ BUDGET = 1 << 25  # bytes of the rows whose sums are taken at a time
 MOST_LEVELS = 100_000  # different values of a column of text
 
 
-class Few(NamedTuple):
-    """Some values of each column; what an encoding needs of a data frame."""
+class Representatives(NamedTuple):
+    """The values of a block that tell how its columns are encoded, by column."""
 
-    values: dict[str, pl.Series]
+    ordered: frozenset[str]
+    dates: frozenset[str]
 
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        return {name: column.dtype for name, column in self.values.items()}
+    def __call__(self, block: Block) -> dict[str, pl.Series]:
+        return {column.name: self._of(column) for column in block.X.get_columns()}
 
-    @property
-    def columns(self) -> list[str]:
-        return list(self.values)
-
-    def __getitem__(self, name: str) -> pl.Series:  # type: ignore[override]
-        return self.values[name]
-
-
-class Representatives:
-    """The values of a block that tell how its columns are encoded."""
-
-    def __init__(self, ordered: Sequence[str], dates: Sequence[str]) -> None:
-        self.ordered, self.dates = frozenset(ordered), frozenset(dates)
-
-    def __call__(self, block: Block) -> Few:
-        return Few({column.name: self._of(column) for column in block.X.get_columns()})
-
-    def merged(self, a: Few, b: Few) -> Few:
+    def merged(self, a: dict[str, pl.Series], b: dict[str, pl.Series]) -> dict[str, pl.Series]:
         """The values that tell about the rows of both."""
         import polars as pl
 
         found = {}
-        for name, column in a.values.items():
-            other = b.values[name]
-            if column.dtype != other.dtype and not column.dtype.is_numeric():
-                raise DataError(
-                    f"column {name!r} is {column.dtype} in some rows and {other.dtype} in others; "
-                    "give it one type."
-                )
-            if column.dtype.is_numeric() and name not in self.dates:
-                found[name] = column
-            else:
-                both = pl.concat([column, other.cast(column.dtype)])
-                found[name] = self._of(both)
-        return Few(found)
+        for name, column in a.items():
+            other = b[name]
+            numeric = column.dtype.is_numeric()
+            if column.dtype != other.dtype and not numeric:
+                kinds = f"is {column.dtype} in some rows and {other.dtype} in others"
+                raise DataError(f"column {name!r} {kinds}; give it one type.")
+            if not numeric or name in self.dates:
+                column = self._of(pl.concat([column, other.cast(column.dtype)]))
+            found[name] = column
+        return found
 
     def _of(self, column: pl.Series) -> pl.Series:
         name = column.name
@@ -167,10 +126,8 @@ class Representatives:
             return column.head(0)
         values = as_text(column).unique(maintain_order=True)
         if len(values) > MOST_LEVELS:
-            raise DataError(
-                f"column {name!r} has more than {MOST_LEVELS} different values, one 0/1 column "
-                "each; leave this column out."
-            )
+            what = f"has more than {MOST_LEVELS} different values, one 0/1 column each"
+            raise DataError(f"column {name!r} {what}; leave this column out.")
         return values
 
 
@@ -205,20 +162,14 @@ def all_numbers(X: Any) -> Numbers:
     return functools.reduce(merge_numbers, (numbers_of(X[rows]) for rows in blocks))
 
 
-class NumbersIn:
+def numbers_in_block(block: Block, preparation: Preparation, *, ready: bool) -> Numbers:
     """The sums of one block, before its gaps are filled, or as it is before it is scaled."""
-
-    def __init__(self, preparation: Any, *, ready: bool) -> None:
-        self.preparation, self.ready = preparation, ready
-
-    def __call__(self, block: Block) -> Numbers:
-        preparation, n_empty = self.preparation, 0
-        numbers = preparation._numbers(preparation._entered(block.X))
-        if self.ready:
-            numbers, n_empty = preparation._normalized(preparation._filled(numbers))
-        elif preparation.missing == "refuse":
-            preparation._filled(numbers)
-        return numbers_of(numbers, n_empty)
+    numbers, n_empty = preparation._numbers(preparation._entered(block.X)), 0
+    if ready:
+        numbers, n_empty = preparation._normalized(preparation._filled(numbers))
+    elif preparation.missing == "refuse":
+        preparation._filled(numbers)
+    return numbers_of(numbers, n_empty)
 
 
 def merge_numbers(a: Numbers, b: Numbers) -> Numbers:
@@ -307,12 +258,22 @@ class Columns:
         return found._replace(center=center, spread=np.where(switch, SWITCH, found.spread))
 
     def gower(self, encoding: Encoding) -> Scale:
-        """The scale whose Manhattan distance is Gower's."""
+        """The divisors that make the Manhattan distance Gower's."""
         if self.is_sparse:
-            return gower_divisors(None, encoding)
-        sums = self.found.columns
-        ranges = (sums.high - sums.low)[: encoding._n_plain]
-        return gower_divisors(ranges, encoding)
+            what = "Gower's distance needs the range of each column, and the data are sparse"
+            raise DataError(f"{what}; make them dense, by toarray(), if that fits in memory.")
+        n, cycles = encoding._n_plain, len(encoding.cycle_columns_)
+        switches, categories = len(encoding.switch_columns_), len({*encoding.level_columns_})
+        variables = n + cycles + switches + categories
+        ranges = (self.found.columns.high - self.found.columns.low)[:n]
+        divisors = [
+            np.where(ranges > 0, ranges, 1.0),
+            np.full(2 * cycles, CIRCLE),
+            np.ones(switches),
+            np.full(len(encoding.levels_), 2.0),
+        ]
+        reason = f"Gower's distance of {variables} variables is the Manhattan distance"
+        return Scale("gower", reason, None, variables * np.concatenate(divisors))
 
 
 def deviations(sums: ColumnSums) -> np.ndarray:
@@ -323,34 +284,42 @@ def deviations(sums: ColumnSums) -> np.ndarray:
 
 def fit_chunks(preparation: Preparation, rows: Rows) -> None:
     """Learn levels, fill values and scale from all rows."""
-    _check_choices(preparation)
-    rows = framed(preparation, rows)
-    _fit_columns(preparation, rows)
-    refused = preparation.missing == "refuse"
-    preparation.n_filled_ = preparation.n_empty_ = 0
-    preparation.fill_ = preparation.donors_ = preparation.donor_spread_ = None
-    found: Numbers | None = None
-    if not refused or not preparation.normalize:
-        found = _totals(preparation, rows, ready=False)
-    if found is not None and not refused and not found.is_sparse:
-        found = _filled(preparation, found)
-    if preparation.normalize:
-        found = _totals(preparation, rows, ready=True)
-        preparation.n_empty_ = found.n_empty
-    assert found is not None
-    preparation._keep_scale(preparation._scale(Columns(found=found)))
-
-
-def _check_choices(preparation: Preparation) -> None:
     for parameter, allowed in (("missing", ("median", "neighbors")), ("scale", ("robust",))):
         value = getattr(preparation, parameter)
         if value in allowed:
             other = "missing='mean'" if parameter == "missing" else "scale='standard'"
+            sample = "fit(rows.sample(10_000)) and transform(rows)"
             raise ParameterError(
-                f"Preparation: {parameter}={value!r} needs all rows in memory; use {other}, or fit "
-                "a sample, as in Preparation().fit(rows.sample(10_000)), and prepare all rows with "
-                "transform(rows)."
+                f"Preparation: {parameter}={value!r} needs all rows in memory; use {other}, or "
+                f"{sample}."
             )
+    given, rows = rows, framed(preparation, rows)
+    vars(preparation).pop("feature_names_in_", None)
+    preparation.n_features_in_ = rows.shape[1]
+    if rows.names is not None:
+        preparation.feature_names_in_ = np.array(rows.names, dtype=object)
+    values = {}
+    if rows.dtype == object or rows is not given:
+        named = (preparation.order or (), preparation.dates or ())
+        work = Representatives(*map(frozenset, named))
+        values = rows.total(work, work.merged, name="values")
+    preparation._fit_encoding(values)
+    refused = preparation.missing == "refuse"
+    preparation.n_filled_ = preparation.n_empty_ = 0
+    preparation.fill_ = preparation.donors_ = preparation.donor_spread_ = None
+    if not refused or not preparation.normalize:
+        found = _totals(preparation, rows, ready=False)
+        if not refused and not found.is_sparse:
+            found = _filled(preparation, found)
+    if preparation.normalize:
+        found = _totals(preparation, rows, ready=True)
+        preparation.n_empty_ = found.n_empty
+    preparation._keep_scale(preparation._scale(Columns(found=found)))
+
+
+def _totals(preparation: Preparation, rows: Rows, *, ready: bool) -> Numbers:
+    work = functools.partial(numbers_in_block, preparation=copy.copy(preparation), ready=ready)
+    return rows.total(work, merge_numbers, name="columns")
 
 
 def framed(preparation: Preparation, rows: Rows) -> Rows:
@@ -373,24 +342,6 @@ class Framed:
         if not isinstance(X, np.ndarray):
             return X
         return pl.from_numpy(X, schema=self.names, orient="row")
-
-
-def _fit_columns(preparation: Preparation, rows: Rows) -> None:
-    """Learn which columns become what."""
-    vars(preparation).pop("feature_names_in_", None)
-    preparation.n_features_in_ = rows.shape[1]
-    if rows.names is not None:
-        preparation.feature_names_in_ = np.array(rows.names, dtype=object)
-    if rows.dtype == object or isinstance(rows.steps[-1] if rows.steps else None, Framed):
-        work = Representatives(list(preparation.order or ()), list(preparation.dates or ()))
-        preparation._fit_encoding(rows.total(work, work.merged, name="values"))
-    else:
-        preparation._fit_encoding(None)
-
-
-def _totals(preparation: Preparation, rows: Rows, *, ready: bool) -> Numbers:
-    work = NumbersIn(copy.copy(preparation), ready=ready)
-    return rows.total(work, merge_numbers, name="columns")
 
 
 def _filled(preparation: Preparation, found: Numbers) -> Numbers:

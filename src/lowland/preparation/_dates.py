@@ -22,6 +22,7 @@ FORMATS = (
     *(f"%Y-%m-%dT{clock}{zone}" for clock in _CLOCKS for zone in ("", "Z")),
     *_CLOCKS,
 )
+ISO = tuple(form for form in FORMATS if form.startswith(("%Y-%m-%d", "%H")))
 # Only the order of day and month differs; a day above 12 tells which one it is.
 _TWINS = {"%m/%d/%Y": "%d/%m/%Y", "%d/%m/%Y": "%m/%d/%Y"}
 LOOKED_AT = 100  # values, before the whole column is read
@@ -36,21 +37,18 @@ def unit_of(span: float) -> float:
 
 def unit_name(unit: float) -> str:
     """``days`` for a unit of 86400 seconds."""
-    known = {seconds: name for name, seconds in _UNITS.items()}
-    return known.get(unit, f"{unit:g} seconds")
+    return next((name for name, length in _UNITS.items() if length == unit), f"{unit:g} seconds")
 
 
 def period_name(seconds: float) -> str:
     """``week`` for a period of 604800 seconds."""
-    known = {length: name for name, length in PERIODS.items()}
-    return known.get(seconds, f"{seconds:g} seconds")
+    known = (name for name, length in PERIODS.items() if length == seconds)
+    return next(known, f"{seconds:g} seconds")
 
 
 def looks_like_dates(column: pl.Series) -> bool:
     """Whether a column has a type of dates or times, or text that can be read as such."""
-    if column.dtype.is_temporal():
-        return True
-    return bool(_formats_of(column))
+    return column.dtype.is_temporal() or bool(_formats_of(column))
 
 
 def date_format(column: pl.Series) -> str:
@@ -61,15 +59,11 @@ def date_format(column: pl.Series) -> str:
     if not found:
         values = column.drop_nulls()
         first = values[0] if len(values) else "no value"
-        raise DataError(
-            f"column {column.name!r}: its values are not dates or times of one form, such as "
-            f"{first!r}; write them as 2020-12-31, 2020-12-31 23:59:59 or 23:59."
-        )
+        what = f"its values are not dates or times of one form, such as {first!r}"
+        raise DataError(f"column {column.name!r}: {what}; write them as 2020-12-31 23:59:59.")
     if len(found) > 1:
-        raise DataError(
-            f"column {column.name!r}: {column.drop_nulls()[0]!r} may be day/month or month/day, "
-            "and no value tells which; write dates as 2020-12-31."
-        )
+        what = f"{column.drop_nulls()[0]!r} may be day/month or month/day, and no value tells which"
+        raise DataError(f"column {column.name!r}: {what}; write dates as 2020-12-31.")
     return found[0]
 
 
@@ -95,22 +89,14 @@ def seconds_in(column: pl.Series, form: str) -> np.ndarray:
 
 
 def _read(column: pl.Series, form: str) -> pl.Series:
-    import polars as pl
-
-    texts = column.cast(pl.String).str.strip_chars()
-    for tried in (form,) if form != TYPED else FORMATS[:1] + _iso():
+    texts = column.cast(str).str.strip_chars()
+    for tried in (form,) if form != TYPED else ISO:
         found = _parsed(texts, tried)
         if found.null_count() == texts.null_count():
             return found
     wrong = texts.filter(found.is_null() & texts.is_not_null()).unique(maintain_order=True)
-    raise DataError(
-        f"column {column.name!r}: not dates or times in the form of the fitted rows: "
-        f"{listing(wrong.to_list(), 4)}."
-    )
-
-
-def _iso() -> tuple[str, ...]:
-    return tuple(form for form in FORMATS if form.startswith(("%Y-%m-%d ", "%Y-%m-%dT", "%H")))
+    what = f"not dates or times in the form of the fitted rows: {listing(wrong.to_list(), 4)}"
+    raise DataError(f"column {column.name!r}: {what}.")
 
 
 def _formats_of(column: pl.Series) -> list[str]:

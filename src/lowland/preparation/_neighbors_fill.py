@@ -8,6 +8,8 @@ of the column where no fitted row shares a column with this one.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lowland._base.memory import require_memory
@@ -30,9 +32,15 @@ def column_spread(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return np.where(spread > 0, spread, 1.0)
 
 
-def fill_from_neighbors(
-    X: np.ndarray, fitted: np.ndarray, mean: np.ndarray, spread: np.ndarray, threads: int
-) -> np.ndarray:
+class Fitted(NamedTuple):
+    """The fitted rows, and the means and deviations of their columns."""
+
+    X: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+
+
+def fill_from_neighbors(X: np.ndarray, fitted: Fitted, threads: int) -> np.ndarray:
     """X with its NaN filled from the fitted rows, which may have NaN, too.
 
     Every row is filled as if it came alone. Equal distances are decided by the order of the fitted
@@ -40,36 +48,31 @@ def fill_from_neighbors(
     """
     filled = X.copy()
     rows = np.flatnonzero(np.isnan(X).any(axis=1))
-    n = len(fitted)
+    n = len(fitted.X)
     at_once = rows_within(8 * n, BUDGET)
-    require_memory(
-        8 * n * min(at_once, len(rows)) * 2,
-        task=f"filling missing values from {n} fitted rows",
-        alternative="fill them with the mean or the median",
-    )
+    need, task = 16 * n * min(at_once, len(rows)), f"filling missing values from {n} fitted rows"
+    require_memory(need, task=task, alternative="fill them with the mean or the median")
     for block in row_blocks(len(rows), at_once):
         here = rows[block]
-        D2 = _squared_distances(X[here], fitted, mean, spread, threads)
+        D2 = _squared_distances(X[here], fitted, threads)
         for row, squares in zip(here, D2, strict=True):
-            filled[row] = _filled_row(X[row], squares, fitted, mean)
+            filled[row] = _filled_row(X[row], squares, fitted)
     return filled
 
 
-def _squared_distances(
-    X: np.ndarray, fitted: np.ndarray, mean: np.ndarray, spread: np.ndarray, threads: int
-) -> np.ndarray:
+def _squared_distances(X: np.ndarray, fitted: Fitted, threads: int) -> np.ndarray:
     """Mean squared difference over the columns that both rows have; infinite where none.
 
     With z = w = 0 where a value is missing, the sum is w_y . z_x^2 + z_y^2 . w_x - 2 z_y . z_x.
     """
-    Z, W = _standardized(X, mean, spread)
+    Z, W = _standardized(X, fitted)
     factors = np.ascontiguousarray(np.hstack([Z * Z, W, -2.0 * Z]).T)
     weights = np.ascontiguousarray(W.T)
-    n, p = fitted.shape
+    n, p = fitted.X.shape
     squares = np.empty((len(X), n))
     zeros = np.zeros(3 * p)
     for block in row_blocks(n, rows_within(8 * (4 * p + 2 * len(X)), CACHE)):
-        Zf, Wf = _standardized(fitted[block], mean, spread)
+        Zf, Wf = _standardized(fitted.X[block], fitted)
         sums = times(np.hstack([Wf, Zf * Zf, Zf]), zeros, factors, threads)
         common = times(Wf, zeros[:p], weights, threads)
         np.maximum(sums, 0.0, out=sums)
@@ -81,29 +84,25 @@ def _squared_distances(
     return squares
 
 
-def _standardized(
-    X: np.ndarray, mean: np.ndarray, spread: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _standardized(X: np.ndarray, fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
     """Standardized values, 0 where they are missing; and 1 where they are known."""
     known = ~np.isnan(X)
-    return np.where(known, (X - mean) / spread, 0.0), known.astype(np.float64)
+    return np.where(known, (X - fitted.mean) / fitted.spread, 0.0), known.astype(np.float64)
 
 
-def _filled_row(
-    x: np.ndarray, squares: np.ndarray, fitted: np.ndarray, mean: np.ndarray
-) -> np.ndarray:
+def _filled_row(x: np.ndarray, squares: np.ndarray, fitted: Fitted) -> np.ndarray:
     """One row, filled; ``squares`` are its squared distances from the fitted rows."""
     out = x.copy()
     nearest = _smallest(squares, CANDIDATES)
     for column in np.flatnonzero(np.isnan(x)):
-        values = fitted[nearest, column]
+        values = fitted.X[nearest, column]
         values = values[~np.isnan(values)]
         if len(values) < N_NEIGHBORS and len(nearest) < np.isfinite(squares).sum():
-            lacks = np.isnan(fitted[:, column])
+            lacks = np.isnan(fitted.X[:, column])
             donors = _smallest(np.where(lacks, np.inf, squares), N_NEIGHBORS)
-            values = fitted[donors, column]
+            values = fitted.X[donors, column]
         values = values[:N_NEIGHBORS].astype(np.float64)
-        out[column] = values.mean() if len(values) else mean[column]
+        out[column] = values.mean() if len(values) else fitted.mean[column]
     return out
 
 

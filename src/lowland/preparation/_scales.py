@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, shown
-from lowland._base.validation import column_label, is_sparse
+from lowland._base.validation import column_label, is_sparse, values_of
 
 # If deviations differ by more than this factor, the columns seem to have different units.
 ALIKE = 10.0
@@ -37,20 +37,15 @@ def decided(deviations: np.ndarray, least: np.ndarray, names: Sequence[str] | No
     if ratio <= ALIKE:
         return Scale("none", f"the deviations of the columns agree within a factor of {ratio:.2g}")
     if names is None:
-        return Scale(
-            "none",
-            f"the columns have no names, so their units are not known; their deviations differ by "
-            f"a factor of {ratio:.2g}",
-        )
+        why = "the columns have no names, so their units are not known; their deviations differ"
+        return Scale("none", f"{why} by a factor of {ratio:.2g}")
     values, counts = np.unique(least, return_counts=True)
     if len(least) >= MANY and counts.max() >= SHARE * len(least):
         floor = values[np.argmax(counts)]
         return Scale("none", f"the columns are of one kind: nearly all start at {floor:g}")
-    return Scale(
-        "standard",
-        f"units seem to differ: deviations range from {deviations[small]:.2g} "
-        f"({names[small]!r}) to {deviations[large]:.2g} ({names[large]!r})",
-    )
+    least = f"{deviations[small]:.2g} ({names[small]!r})"
+    most = f"{deviations[large]:.2g} ({names[large]!r})"
+    return Scale("standard", f"units seem to differ: deviations range from {least} to {most}")
 
 
 def no_zeros(spread: np.ndarray) -> np.ndarray:
@@ -76,10 +71,13 @@ def normalized(X: Any, steps: Sequence[str], names: np.ndarray | None) -> tuple[
     for step in steps:
         if step != "l2":
             _refuse_negative(X, step, names)
+        values = values_of(X)
         if step == "log1p":
-            X = _log1p(X)
-        else:
-            X = _scaled_rows(X, _sums(X) / MILLION if step == "cpm" else _lengths(X))
+            X = _with_values(X, np.log1p(values))
+            continue
+        divisors = no_zeros(_sums(X) / MILLION if step == "cpm" else _lengths(X))
+        each = np.repeat(divisors, np.diff(X.indptr)) if is_sparse(X) else divisors[:, None]
+        X = _with_values(X, (values / each).astype(X.dtype, copy=False))
     return X, n_empty
 
 
@@ -91,7 +89,7 @@ def _nonzero_rows(X: Any) -> np.ndarray:
 
 
 def _refuse_negative(X: Any, step: str, names: np.ndarray | None) -> None:
-    values = X.data if is_sparse(X) else X
+    values = values_of(X)
     if not values.size or values.min() >= 0:
         return
     place = int(np.argmax(values.ravel() < 0))
@@ -101,18 +99,8 @@ def _refuse_negative(X: Any, step: str, names: np.ndarray | None) -> None:
     else:
         row, column = divmod(place, X.shape[1])
         value = X[row, column]
-    raise DataError(
-        f"normalize: {step!r} is for counts, but {column_label(names, column)} has "
-        f"{shown(float(value))} in row {row}; leave {step!r} out, or drop the column."
-    )
-
-
-def _log1p(X: Any) -> Any:
-    if not is_sparse(X):
-        return np.log1p(X)
-    out = X.copy()
-    out.data = np.log1p(out.data)
-    return out
+    where = f"{column_label(names, column)} has {shown(float(value))} in row {row}"
+    raise DataError(f"normalize: {step!r} is for counts, but {where}; drop the column or the step.")
 
 
 def _sums(X: Any) -> np.ndarray:
@@ -144,10 +132,10 @@ def _row_reduced(X: Any, values: np.ndarray, reduce: np.ufunc = np.add) -> np.nd
     return found
 
 
-def _scaled_rows(X: Any, divisors: np.ndarray) -> Any:
-    divisors = no_zeros(divisors)
+def _with_values(X: Any, values: np.ndarray) -> Any:
+    """The rows with other values in the places of the stored ones."""
     if not is_sparse(X):
-        return (X / divisors[:, None]).astype(X.dtype, copy=False)
+        return values
     out = X.copy()
-    out.data = (out.data / np.repeat(divisors, np.diff(X.indptr))).astype(X.dtype, copy=False)
+    out.data = values
     return out

@@ -77,20 +77,25 @@ class Encoding(Declared):
 
     # --- fitting ----------------------------------------------------------------------------
 
-    def _fit_encoding(self, X: Any) -> None:
-        """Learn how each column is encoded."""
-        schema = X.schema if hasattr(X, "columns") else {}
-        self._check_mentioned(list(schema))
-        mentioned = {*(self.order or ()), *(self.dates or ())}
+    def _fit_encoding(self, columns: Mapping[str, pl.Series]) -> None:
+        """Learn how each column is encoded; without names there are none, and all are numbers."""
+        order, cycles, named_dates = self.order or {}, self.cyclic or {}, self.dates or ()
+        asked = {"order": order, "cyclic": cycles, "dates": named_dates}
+        for parameter, names in asked.items():
+            for name in names:
+                if name not in columns:
+                    message = unknown_name("column", name, list(columns))
+                    raise DataError(f"{parameter}: {message}")
+                if parameter == "order" and name in {*cycles, *named_dates}:
+                    raise DataError(f"order: {name!r} is also a cycle or a date; choose one.")
         levels, switches, steps, dates = [], [], [], []
-        for name, dtype in schema.items():
-            if dtype.is_numeric() and name not in mentioned:
-                continue
-            column = X[name]
-            if name in (self.order or {}):
-                steps += [(name, value) for value in (self.order or {})[name]]
-            elif dtype.is_temporal() or name in (self.dates or ()):
+        for name, column in columns.items():
+            if name in order:
+                steps += [(name, value) for value in order[name]]
+            elif column.dtype.is_temporal() or name in named_dates:
                 dates.append((name, *self._fit_date(column)))
+            elif column.dtype.is_numeric():
+                continue
             elif (pair := switch_in(column)) is not None:
                 switches.append((name, *pair))
             else:
@@ -101,23 +106,9 @@ class Encoding(Declared):
         self.date_columns_, self.date_formats_ = _texts([date[:2] for date in dates], 2)
         self.date_origins_ = np.array([date[2] for date in dates], np.float64)
         self.date_units_ = np.array([date[3] for date in dates], np.float64)
-        cycles = [self._fit_cycle(X[name]) for name in self._cycles]
-        self.cycle_columns_ = np.array([name for name, _ in cycles], dtype=object)
-        self.cycle_lengths_ = np.array([length for _, length in cycles], np.float64)
-
-    @property
-    def _cycles(self) -> Mapping[str, Any]:
-        return self.cyclic or {}
-
-    def _check_mentioned(self, known: list[str]) -> None:
-        asked = {"order": self.order or (), "cyclic": self._cycles, "dates": self.dates or ()}
-        for parameter, names in asked.items():
-            for name in names:
-                if name not in known:
-                    raise DataError(f"{parameter}: {unknown_name('column', name, known)}")
-        both = [name for name in self.order or () if name in {*self._cycles, *(self.dates or ())}]
-        if both:
-            raise DataError(f"order: {both[0]!r} is also a cycle or a date; choose one.")
+        self.cycle_columns_ = np.array([*cycles], dtype=object)
+        lengths = [self._cycle_length(columns[name], cycles[name]) for name in cycles]
+        self.cycle_lengths_ = np.array(lengths, np.float64)
 
     def _fit_date(self, column: pl.Series) -> tuple[str, float, float]:
         """The form of its text, the origin and the unit."""
@@ -126,28 +117,25 @@ class Encoding(Declared):
         known = seconds[~np.isnan(seconds)]
         if not len(known):
             raise DataError(f"all values are missing in {column.name!r}; leave this column out.")
-        if column.name in self._cycles:
+        if column.name in (self.cyclic or {}):
             return form, 0.0, 1.0  # of the calendar, not of the first date
         origin = float(known.min())
         return form, origin, unit_of(float(known.max()) - origin)
 
-    def _fit_cycle(self, column: pl.Series) -> tuple[str, float]:
+    def _cycle_length(self, column: pl.Series, period: Any) -> float:
         """The period, in the unit of the column."""
-        name, period = column.name, self._cycles[column.name]
+        name = column.name
         if name in self.date_columns_:
-            if not isinstance(period, str):
-                raise DataError(
-                    f"cyclic: {name!r} holds dates or times, and {period!r} is not one of their "
-                    f"periods: {', '.join(PERIODS)}."
-                )
-            return name, PERIODS[period]
-        if not column.dtype.is_numeric() or isinstance(period, str):
-            what = "numbers" if column.dtype.is_numeric() else "text"
-            raise DataError(
-                f"cyclic: column {name!r} of {what} cannot have the period {period!r}; expected "
-                "a number > 0 for numbers, and minute, hour, day, week or year for dates."
-            )
-        return name, float(period)
+            if isinstance(period, str):
+                return PERIODS[period]
+            what = f"{name!r} holds dates or times, and {period!r} is not one of their periods"
+            raise DataError(f"cyclic: {what}: {', '.join(PERIODS)}.")
+        if column.dtype.is_numeric() and not isinstance(period, str):
+            return float(period)
+        what = "numbers" if column.dtype.is_numeric() else "text"
+        expected = f"expected a number > 0 for numbers, or {', '.join(PERIODS)} for dates"
+        what = f"column {name!r} of {what} cannot have the period {period!r}"
+        raise DataError(f"cyclic: {what}; {expected}.")
 
     # --- encoding ---------------------------------------------------------------------------
 
@@ -158,10 +146,9 @@ class Encoding(Declared):
             return X if is_sparse(X) or X.dtype.kind == "f" else X.astype(np.float64)
         import polars as pl
 
-        apart = {*self.level_columns_, *self.switch_columns_, *self.cycle_columns_}
-        made = {*self.step_columns_, *self.date_columns_}
+        apart = self._apart
         names = [name for name in X.columns if name not in apart]
-        if not made and not len(self.cycle_columns_):
+        if not {*self.step_columns_, *self.date_columns_, *self.cycle_columns_}:
             numbers = X.select(names).to_numpy(order="c") if names else np.empty((X.height, 0))
             return numbers if numbers.dtype.kind == "f" else numbers.astype(np.float64)
         numeric = [dtype for dtype in X.schema.values() if dtype.is_numeric()]
@@ -174,8 +161,6 @@ class Encoding(Declared):
 
     def _as_number(self, column: pl.Series) -> np.ndarray:
         """One column as numbers in double precision."""
-        import polars as pl
-
         name = column.name
         if name in self.step_columns_:
             return steps_in(column, self.steps_[self.step_columns_ == name].tolist())
@@ -183,7 +168,7 @@ class Encoding(Declared):
             place = self.date_columns_.tolist().index(name)
             seconds = seconds_in(column, self.date_formats_[place])
             return (seconds - self.date_origins_[place]) / self.date_units_[place]
-        return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return column.cast(float).fill_null(np.nan).to_numpy()
 
     def _with_levels(self, numbers: Any, X: Any) -> Any:
         """The numbers, followed by the 0/1 columns."""
@@ -197,33 +182,25 @@ class Encoding(Declared):
         ):
             out[:, k] = switched(X[name], no, yes)
             k += 1
-        for name, levels in _grouped(self.level_columns_, self.levels_).items():
+        for name in dict.fromkeys(self.level_columns_):
+            levels = self.levels_[self.level_columns_ == name]
             mark_levels(X[name], levels, out[:, k : k + len(levels)])
             k += len(levels)
         return out
 
     def _require_frame(self) -> None:
-        named = [
-            *self.level_columns_,
-            *self.switch_columns_,
-            *self.step_columns_,
-            *self.date_columns_,
-            *self.cycle_columns_,
-        ]
-        if named:
-            kind = "column" if named[0] in self.cycle_columns_ else "text column"
-            raise DataError(
-                f"Preparation was fitted with the {kind} {named[0]!r}, but X "
-                "has no named columns; give a data frame with the same columns."
-            )
+        for name in self.encoded_columns:
+            kind = "column" if name in self.cycle_columns_ else "text column"
+            what = f"Preparation was fitted with the {kind} {name!r}"
+            raise DataError(f"{what}, but X has no named columns; give a data frame.")
 
     # --- columns of the result --------------------------------------------------------------
 
     @property
     def encoded_columns(self) -> list[str]:
         """Columns that are text, truth values or dates, or repeat, in no order."""
-        made = [self.level_columns_, self.switch_columns_, self.step_columns_, self.date_columns_]
-        return [*dict.fromkeys(np.concatenate([*made, self.cycle_columns_]).tolist())]
+        names = (*self.level_columns_, *self.switch_columns_, *self.step_columns_)
+        return [*dict.fromkeys([*names, *self.date_columns_, *self.cycle_columns_])]
 
     @property
     def text_columns(self) -> list[str]:
@@ -232,10 +209,14 @@ class Encoding(Declared):
         return [name for name in self.encoded_columns if name not in numbers]
 
     @property
+    def _apart(self) -> set[str]:
+        """Columns of the input that do not stay one column of numbers."""
+        return {*self.level_columns_, *self.switch_columns_, *self.cycle_columns_}
+
+    @property
     def _n_plain(self) -> int:
         """Columns of the input that stay one column of numbers; they come first."""
-        apart = {*self.level_columns_, *self.switch_columns_, *self.cycle_columns_}
-        return self.n_features_in_ - len(apart)
+        return self.n_features_in_ - len(self._apart)
 
     @property
     def _n_numbers(self) -> int:
@@ -249,7 +230,7 @@ class Encoding(Declared):
         """Names of the columns of the result; None if X had no names."""
         if "feature_names_in_" not in vars(self):
             return None
-        apart = {*self.level_columns_, *self.switch_columns_, *self.cycle_columns_}
+        apart = self._apart
         numbers = [name for name in self.feature_names_in_ if name not in apart]
         cycles = [f"{wave}({name})" for name in self.cycle_columns_ for wave in ("sin", "cos")]
         switches = zip(self.switch_columns_, self.switch_on_, strict=True)
@@ -277,14 +258,6 @@ class Encoding(Declared):
         if unknown := {*self.date_formats_} - {TYPED, *FORMATS}:
             return f"'date_formats_' with {unknown.pop()[:80]!r}, which is not a form of dates"
         return super().inconsistency()
-
-
-def _grouped(columns: np.ndarray, values: np.ndarray) -> dict[str, list[str]]:
-    """The values of each column, in their order."""
-    found: dict[str, list[str]] = {}
-    for column, value in zip(columns, values, strict=True):
-        found.setdefault(column, []).append(value)
-    return found
 
 
 def _texts(rows: list[tuple[str, ...]], width: int) -> list[np.ndarray]:

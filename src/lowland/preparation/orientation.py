@@ -48,10 +48,8 @@ class Orientation(Declared):
         Y = check_matrix(Y, owner="Orientation", min_rows=1)
         reference = check_matrix(reference, owner="Orientation", argument="reference", min_rows=1)
         if reference.shape != Y.shape:
-            raise DataError(
-                f"Orientation: the reference has shape {reference.shape}, but the map has shape "
-                f"{Y.shape}."
-            )
+            shapes = f"the reference has shape {reference.shape}, but the map {Y.shape}"
+            raise DataError(f"Orientation: {shapes}.")
         return self._keep(align(reference, Y, scaling=False).rotation)
 
     def fit_directions(self, offsets: Any, directions: Any) -> Self:

@@ -9,33 +9,18 @@ from typing import Any, Self
 
 import numpy as np
 
+from lowland._base import validation
 from lowland._base.constraints import Null, OneOf, Several, Text
 from lowland._base.errors import DataError, ParameterError, listing
 from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.rows.fitting import as_rows
 from lowland._base.threads import resolve_n_jobs
-from lowland._base.validation import (
-    all_finite,
-    check_columns,
-    check_finite,
-    check_matrix,
-    check_same_columns,
-    check_size,
-    column_names,
-    is_sparse,
-    largest_value,
-)
+from lowland._base.validation import all_finite, check_columns, is_sparse
+from lowland.preparation import _chunks
 from lowland.preparation._categories import parse_codes, without_codes
-from lowland.preparation._chunks import (
-    Columns,
-    Numbers,
-    all_numbers,
-    beside_numbers,
-    fit_chunks,
-    prepared_chunks,
-)
-from lowland.preparation._neighbors_fill import column_spread, fill_from_neighbors
+from lowland.preparation._chunks import Columns, Numbers
+from lowland.preparation._neighbors_fill import Fitted, column_spread, fill_from_neighbors
 from lowland.preparation._scales import STEPS, Scale, normalized
 from lowland.preparation.encoding import Encoding
 
@@ -131,22 +116,23 @@ class Preparation(Encoding):
             self._fit(X)
         else:
             self._check_choices()
-            fit_chunks(self, rows)
+            _chunks.fit_chunks(self, rows)
         return self
 
     def _fit(self, X: Any) -> Any:
         """Learn from the rows of X; the result are these rows before they are scaled."""
         self._check_choices()
-        X, names = self._entered(X), column_names(X)
+        X, names = self._entered(X), validation.column_names(X)
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = names
-        self._fit_encoding(X)
+        framed = hasattr(X, "columns")
+        self._fit_encoding(dict(zip(X.columns, X, strict=True)) if framed else {})
         numbers = self._numbers(X)
         self.n_filled_, self.fill_ = 0, None
         self.donors_ = self.donor_spread_ = None
         if self.missing != "refuse" and not is_sparse(numbers):
-            self._learn_fill(all_numbers(numbers))
+            self._learn_fill(_chunks.all_numbers(numbers))
             if self.missing == "median":
                 self.fill_ = np.nanmedian(numbers.astype(np.float64, copy=False), axis=0)
             elif self.missing == "neighbors":
@@ -163,10 +149,8 @@ class Preparation(Encoding):
     def _check_choices(self) -> None:
         self.check_params()
         if self.missing == "keep" and self.normalize:
-            raise ParameterError(
-                f"missing='keep' with normalize={self.normalize!r}: a row is normalized by all of "
-                "its values; fill them, with missing='mean', 'median' or 'neighbors'."
-            )
+            why = "a row is normalized by all of its values; fill them"
+            raise ParameterError(f"missing='keep' with normalize={self.normalize!r}: {why}.")
 
     def transform(self, X: Any) -> Any:
         """Rows prepared like the fitted rows; X is not modified.
@@ -178,12 +162,12 @@ class Preparation(Encoding):
 
             raise NotFittedError("This Preparation is not fitted yet; call 'fit' first.")
         rows = as_rows(X)
-        names = column_names(X if rows is None else rows)
+        names = validation.column_names(X if rows is None else rows)
         X = self._entered(X) if rows is None else rows
         if "feature_names_in_" in vars(self):
-            check_same_columns(names, self.feature_names_in_, owner="Preparation")
+            validation.check_same_columns(names, self.feature_names_in_, owner="Preparation")
         check_columns(X, self.n_features_in_, owner="Preparation")
-        return self._prepared(X) if rows is None else prepared_chunks(self, rows)
+        return self._prepared(X) if rows is None else _chunks.prepared_chunks(self, rows)
 
     def _prepared(self, X: Any) -> Any:
         """Rows that are checked, prepared."""
@@ -240,7 +224,7 @@ class Preparation(Encoding):
         """X, if it is a data frame of polars, else a matrix of numbers; values may be missing."""
         if type(X).__module__.startswith("polars") and hasattr(X, "select") and hasattr(X, "shape"):
             return X
-        X = check_matrix(X, owner="Preparation", accept_sparse=True, finite=is_sparse(X))
+        X = validation.check_matrix(X, owner="Preparation", accept_sparse=True, finite=is_sparse(X))
         return X if is_sparse(X) else np.ascontiguousarray(X)  # sums do not depend on the layout
 
     def _normalized(self, numbers: Any) -> tuple[Any, int]:
@@ -260,24 +244,21 @@ class Preparation(Encoding):
         if is_sparse(numbers):
             return numbers
         if all_finite(numbers):
-            check_size(largest_value(numbers), part=True)
+            validation.check_size(validation.largest_value(numbers), part=True)
             return numbers
         missing = np.isnan(numbers)
-        check_finite(np.where(missing, 0.0, numbers), None)  # infinity cannot be filled
+        validation.check_finite(np.where(missing, 0.0, numbers), None)  # infinity cannot be filled
         columns = np.flatnonzero(missing.any(axis=0))
         if self.fill_ is None:
             fitted_on = "; the model was fitted with missing='refuse'" if self._is_fitted() else ""
-            raise DataError(
-                f"missing values in {len(columns)} columns: {listing(self._named(columns))}"
-                f"{fitted_on}; choose missing='mean', 'median' or 'neighbors', or drop these rows."
-            )
+            where = f"{len(columns)} columns: {listing(self._named(columns))}{fitted_on}"
+            advice = "choose missing='mean', 'median' or 'neighbors', or drop these rows"
+            raise DataError(f"missing values in {where}; {advice}.")
         if self.missing == "keep":
             return numbers
         if self.donors_ is not None and self.donor_spread_ is not None:
-            threads = resolve_n_jobs(None)
-            return fill_from_neighbors(
-                numbers, self.donors_, self.fill_, self.donor_spread_, threads
-            )
+            fitted = Fitted(self.donors_, self.fill_, self.donor_spread_)
+            return fill_from_neighbors(numbers, fitted, resolve_n_jobs(None))
         return np.where(missing, self.fill_.astype(numbers.dtype), numbers)
 
     def _is_fitted(self) -> bool:
@@ -285,12 +266,10 @@ class Preparation(Encoding):
 
     def _learn_fill(self, found: Numbers) -> None:
         """How many values are missing, and the means that they are filled with."""
-        empty = found.columns.known == 0
-        if empty.any():
-            raise DataError(
-                f"all values are missing in {listing(self._named(np.flatnonzero(empty)))}; leave "
-                "these columns out."
-            )
+        empty = np.flatnonzero(found.columns.known == 0)
+        if len(empty):
+            names = listing(self._named(empty))
+            raise DataError(f"all values are missing in {names}; leave these columns out.")
         self.n_filled_ = int((found.n_rows - found.columns.known).sum())
         self.fill_ = found.columns.mean
 
@@ -320,4 +299,4 @@ class Preparation(Encoding):
             found = Scale(kind, "every column is a category or a cycle, and all weigh the same")
         if self.scale == "auto" and found.center is not None:
             found = numbers.keep_binary(found)
-        return beside_numbers(found, self) if coded else found
+        return _chunks.beside_numbers(found, self) if coded else found

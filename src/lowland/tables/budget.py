@@ -21,13 +21,13 @@ MOST_EMPTY = 1 << 22  # rows or columns without an entry that a sparse matrix ma
 
 def column_bytes(dtypes: Iterable[pl.DataType]) -> int:
     """Bytes of one row as it comes from the file."""
-    return sum(_value_bytes(dtype) for dtype in dtypes)
-
-
-def _value_bytes(dtype: pl.DataType) -> int:
-    if dtype.is_integer() or dtype.is_float():
-        return int("".join(filter(str.isdigit, str(dtype)))) // 8  # Int16, Float64, ...
-    return 1 if str(dtype) == "Boolean" else TEXT_BYTES
+    total = 0
+    for dtype in dtypes:
+        if dtype.is_integer() or dtype.is_float():
+            total += int("".join(filter(str.isdigit, str(dtype)))) // 8  # Int16, Float64, ...
+        else:
+            total += 1 if str(dtype) == "Boolean" else TEXT_BYTES
+    return total
 
 
 def require_for_table(
@@ -41,38 +41,24 @@ def require_for_table(
 ) -> None:
     """Refuse a table that does not fit, if a row takes ``row_bytes`` at the peak of reading."""
     counted = f"about {float(f'{rows:.1e}'):.0f}" if estimated else str(rows)
-    require_memory(
-        int(rows * row_bytes * OVERHEAD),
-        task=f"{file}: reading {counted} rows x {columns} columns",
-        alternative=advice,
-    )
+    task = f"{file}: reading {counted} rows x {columns} columns"
+    require_memory(int(rows * row_bytes * OVERHEAD), task=task, alternative=advice)
 
 
 def refuse_bomb(file: object, claimed: int, held: int) -> None:
     """Refuse a file whose few bytes claim to hold very many."""
     if claimed > HARMLESS and claimed > RATIO * held:
-        raise DataError(
-            f"{file}: {format_bytes(held)} claim to hold {format_bytes(claimed)}, more than "
-            f"{RATIO} times as much; if you trust the file, save it without compression."
-        )
-
-
-def refuse_emptiness(file: object, rows: int, columns: int, stored: int) -> None:
-    """Refuse a sparse matrix that has far more rows or columns than entries."""
-    for count, what in ((rows, "rows"), (columns, "columns")):
-        if count > MOST_EMPTY + RATIO * stored:
-            raise DataError(
-                f"{file}: declares {count} {what}, but holds {stored} entries; nearly all {what} "
-                "are empty. Leave the empty ones out."
-            )
+        sizes = f"{format_bytes(held)} claim to hold {format_bytes(claimed)}"
+        raise DataError(f"{file}: {sizes}; if you trust the file, save it without compression.")
 
 
 def require_for_sparse(file: object, rows: int, columns: int, stored: int) -> None:
-    """Refuse a sparse matrix whose triplets and compressed rows do not fit together."""
-    refuse_emptiness(file, rows, columns, stored)
-    need = 2 * (16 * stored + 8 * (rows + 1))
-    require_memory(
-        need,
-        task=f"{file}: reading {stored} entries of {rows} rows x {columns} columns",
-        alternative="read fewer rows or columns",
-    )
+    """Refuse a sparse matrix that does not fit, or has far more rows or columns than entries."""
+    for count, what in ((rows, "rows"), (columns, "columns")):
+        if count > MOST_EMPTY + RATIO * stored:
+            sizes = f"declares {count} {what}, but holds {stored} entries"
+            raise DataError(f"{file}: {sizes}; leave the empty {what} out.")
+
+    task = f"{file}: reading {stored} entries of {rows} rows x {columns} columns"
+    need = 2 * (16 * stored + 8 * (rows + 1))  # triplets and compressed rows together
+    require_memory(need, task=task, alternative="read fewer rows or columns")

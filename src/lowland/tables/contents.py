@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lowland._base.errors import PYTHON, DataError, Spelling
+from lowland._base.errors import PYTHON, DataError, Spelling, listing
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
+
+
+PICKLED = (
+    "holds pickled objects, which are never loaded because they can run code; save a plain array "
+    "of numbers."
+)
 
 
 class Request(NamedTuple):
@@ -22,15 +31,15 @@ class Request(NamedTuple):
     ``use`` are features although they look like ids or classes; with ``guess`` false, none does.
     """
 
-    columns: tuple[str, ...] | None = None
-    labels: tuple[str, ...] = ()
+    columns: Sequence[str] | None = None
+    labels: Sequence[str] = ()
     id_column: str | None = None
     part: str | None = None
     vector: str | None = None
-    missing_values: tuple[str, ...] = ()
+    missing_values: Sequence[str] = ()
     transpose: bool = False
-    use: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
+    use: Sequence[str] = ()
+    drop: Sequence[str] = ()
     guess: bool = True
     allow_text: bool = False  # whether columns of text may take part, so that numbers may lack
     spelling: Spelling = PYTHON  # of options in notes and errors
@@ -65,6 +74,10 @@ class Contents:
     left_out: tuple[str, ...] = ()
 
     @property
+    def n_rows(self) -> int:
+        return self.frame.height if self.matrix is None else self.matrix.shape[0]
+
+    @property
     def is_named(self) -> bool:
         """Whether the features can be chosen by name."""
         return self.matrix is None or self.matrix_names is not None
@@ -77,14 +90,19 @@ class Contents:
         numbers = dict.fromkeys(self.matrix_names or (), pl.Float64())
         return {**numbers, **self.frame.schema}
 
-    def column(self, name: str) -> pl.Series:
-        """One column by name, of the frame or of the matrix."""
+    def columns(self, names: Sequence[str]) -> pl.DataFrame:
+        """Columns by name, of the frame or of a sparse matrix."""
         import polars as pl
 
-        if name in self.frame.columns:
-            return self.frame[name]
-        place = (self.matrix_names or ()).index(name)
-        return pl.Series(name, self.matrix[:, [place]].toarray().ravel())
+        known = {*self.frame.columns}
+        found = []
+        for name in names:
+            if name in known:
+                found.append(self.frame[name])
+            else:
+                place = (self.matrix_names or ()).index(name)
+                found.append(pl.Series(name, self.matrix[:, [place]].toarray().ravel()))
+        return pl.DataFrame(found)
 
 
 def named_matrix(
@@ -102,41 +120,34 @@ def named_matrix(
     import numpy as np
     import polars as pl
 
-    frame = pl.DataFrame(labels)
-    if names is None:
-        return Contents(frame, matrix, None, tuple(frame.columns), id_name, tuple(notes))
-    names, renamed = _unique(names)
-    if renamed:
-        notes = [*notes, f"several columns are called {renamed[0]!r} and were given numbers"]
-    kept = {name: free_name(name, names) for name in frame.columns}
-    frame = frame.rename(kept)
-    id_name = kept.get(id_name, id_name)
-    if not isinstance(matrix, np.ndarray):
-        return Contents(frame, matrix, tuple(names), tuple(frame.columns), id_name, tuple(notes))
+    frame, notes = pl.DataFrame(labels), [*notes]
+    names = None if names is None else _numbered(names, notes)
+    if names is not None:
+        kept = {name: free_name(name, names) for name in frame.columns}
+        frame, id_name = frame.rename(kept), kept.get(id_name, id_name)
+    contents = Contents(frame, matrix, names, tuple(frame.columns), id_name, tuple(notes))
+    if names is None or not isinstance(matrix, np.ndarray):
+        return contents
     # Columns in Fortran order are copied neither here nor by an estimator.
     features = pl.from_numpy(np.asfortranarray(matrix), schema=names, orient="row")
-    beside = tuple(frame.columns)
-    return Contents(
-        features.hstack(frame), None, None, beside, id_name, tuple(notes), declared=True
-    )
+    columns = {"frame": features.hstack(frame), "matrix": None, "matrix_names": None}
+    return dataclasses.replace(contents, declared=True, **columns)
 
 
-def _unique(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Distinct names, and those that occurred more than once."""
-    if len(set(names)) == len(names):
-        return list(names), []
-    taken, seen, unique, renamed = set(names), set(), [], []
+def _numbered(names: Sequence[str], notes: list[str]) -> tuple[str, ...]:
+    """Distinct names; a note tells that equal ones were given numbers."""
+    taken, unique = {*names}, {}
     for name in names:
-        if name in seen:
-            renamed.append(name)
-            number = 1
-            while f"{name}-{number}" in taken:
-                number += 1
-            name = f"{name}-{number}"
-            taken.add(name)
-        seen.add(name)
-        unique.append(name)
-    return unique, renamed
+        free = name
+        if name in unique:
+            numbered = (f"{name}-{number}" for number in itertools.count(1))
+            free = next(each for each in numbered if each not in taken)
+            taken.add(free)
+        unique[free] = name
+    twice = [name for free, name in unique.items() if free != name]
+    if twice:
+        notes.append(f"several columns are called {twice[0]!r} and were given numbers")
+    return tuple(unique)
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
@@ -147,10 +158,43 @@ def free_name(name: str, taken: Sequence[str]) -> str:
     return name
 
 
+def free_id(names: Collection[str]) -> str:
+    """What the column is called that names the rows and has no name of its own."""
+    return "index" if "row" in names else "row"
+
+
+def refuse_twice(source: object, names: Sequence[str]) -> None:
+    """Refuse columns with the same name."""
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        names = listing(twice, 5)
+        raise DataError(f"{source}: several columns are called {names}; rename all but one.")
+
+
 def one_line(reason: object) -> str:
     """The first line of the message of a library."""
     first = str(reason).strip().split("\n")[0][:160].rstrip(".:")
     return first or type(reason).__name__
+
+
+@contextlib.contextmanager
+def reading(file: object, kind: str, *errors: type[Exception]) -> Iterator[None]:
+    """Turn the errors that a library raises on a damaged file into a DataError of one line."""
+    try:
+        yield
+    except DataError:
+        raise
+    except BaseException as error:
+        # Rust panics on some damaged files; PanicException is not a subclass of Exception, and its
+        # words are those of a programmer of polars.
+        panicked = type(error).__name__ == "PanicException"
+        opened = not isinstance(error, OSError) or error.filename is None
+        if not panicked and not (isinstance(error, errors) and opened):
+            raise
+        if "pickle" in str(error):
+            raise DataError(f"{file}: {PICKLED}") from error
+        panicked = panicked or "panic" in str(error).lower()
+        raise unreadable(file, kind, "it is damaged" if panicked else error) from error
 
 
 def unreadable(file: object, kind: str, reason: object) -> DataError:

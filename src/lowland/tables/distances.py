@@ -14,18 +14,18 @@ import numpy as np
 
 from lowland._base.errors import DataError
 from lowland._base.validation import is_sparse
+from lowland._engines.linalg.products import row_blocks
 from lowland.tables.budget import require_for_table
 from lowland.tables.contents import Contents, Request
 from lowland.tables.finite import as_floats
-from lowland.tables.formats.arrays import load_npy, load_npz
+from lowland.tables.formats.arrays import check_real, load_npy, load_npz, read_matrix_market
 from lowland.tables.formats.delimited import UNNAMED, read_delimited, split_text
 from lowland.tables.formats.dialect import MISSING, looks_numeric, records
 from lowland.tables.formats.h5ad import read_h5ad
 from lowland.tables.formats.numerals import without_marks
 from lowland.tables.formats.single_cells import DISTANCES
-from lowland.tables.formats.sparse import read_matrix_market
 from lowland.tables.opening import TEXTS, File
-from lowland.tables.sources import READERS, bundled, recognized, refuse_address
+from lowland.tables.sources import READERS, bundled, recognized, refuse_address, true_coordinates
 from lowland.tables.table import Table
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ SELF = (
     "but a row is at distance 0 from itself; if these are similarities, say so "
     "(similarities=True, --similarities)"
 )
+UNKNOWN = "is not known; fill it in, or allow missing distances (mds, nonmetric_mds, sammon)"
 BLOCK = 1 << 22  # numbers compared at a time: 32 MB
 
 
@@ -49,32 +50,19 @@ def checked_dense(
     source: str, D: np.ndarray, names: Sequence[str] | None, *, allow_missing: bool
 ) -> tuple[np.ndarray, int]:
     """The distances, and how many were filled in from the other side of the diagonal."""
-    if D.ndim != 2 or D.shape[0] != D.shape[1] or D.shape[0] == 0:
-        raise _not_square(source, D.shape)
+    _check_square(source, D.shape, "distances")
     place = _Places(source, names)
     D, mirrored = _mirrored(D)
-    if not allow_missing:
-        place.refuse_first(
-            np.isnan(D),
-            D,
-            "is not known; fill it in, or allow missing distances (mds, nonmetric_mds, sammon)",
-        )
-    place.refuse_first(np.isinf(D), D, "is infinite")
-    place.refuse_first(D < 0, D, "is negative")
+    place.refuse_bad(D, UNKNOWN, allow_missing)
     largest = float(np.nanmax(D, initial=0.0))
     diagonal = np.diagonal(D)
-    bad = np.flatnonzero(diagonal > SAME * largest)
-    if bad.size:
-        i = int(bad[0])
-        raise place.error(i, i, f"is {diagonal[i]:g}, {SELF}")
-    step = max(1, BLOCK // D.shape[0])
-    for start in range(0, D.shape[0], step):
-        rows = slice(start, start + step)
+    place.refuse_diagonal(diagonal, largest)
+    for rows in row_blocks(D.shape[0], max(1, BLOCK // D.shape[0])):
         here, there = D[rows], D[:, rows].T
         unequal = np.abs(here - there) > SAME * np.maximum(here, there)
         if unequal.any():
             i, j = (int(k[0]) for k in np.nonzero(unequal))
-            raise place.unequal(start + i, j, here[i, j], there[i, j])
+            raise place.unequal(rows.start + i, j, here[i, j], there[i, j])
     return D, mirrored
 
 
@@ -92,24 +80,13 @@ def _mirrored(D: np.ndarray) -> tuple[np.ndarray, int]:
 
 def checked_sparse(source: str, D: Any, names: Sequence[str] | None, *, allow_missing: bool) -> Any:
     """Checked distances; a pair stored twice has equal values. Dense if every pair is stored."""
+    _check_square(source, D.shape, "distances")
     n = D.shape[0]
-    if n != D.shape[1]:
-        raise _not_square(source, D.shape)
     place = _Places(source, names)
     rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(D.indptr))
     columns = D.indices.astype(np.int64)
-    for bad, what in (
-        (np.isnan(D.data) & (not allow_missing), "is not known; leave it out"),
-        (np.isinf(D.data), "is infinite"),
-        (D.data < 0, "is negative"),
-    ):
-        if bad.any():
-            k = int(np.flatnonzero(bad)[0])
-            raise place.error(int(rows[k]), int(columns[k]), f"{what} ({D.data[k]:g})")
-    diagonal = np.flatnonzero(D.diagonal() > SAME * D.data.max(initial=0.0))
-    if diagonal.size:
-        i = int(diagonal[0])
-        raise place.error(i, i, f"is {D[i, i]:g}, {SELF}")
+    place.refuse_bad(D.data, "is not known; leave it out", allow_missing, (rows, columns))
+    place.refuse_diagonal(D.diagonal(), D.data.max(initial=0.0))
     keys, mirror = rows * n + columns, columns * n + rows  # keys ascend: CSR is sorted
     there = np.minimum(np.searchsorted(keys, mirror), max(keys.size - 1, 0))
     both = keys[there] == mirror
@@ -128,34 +105,42 @@ class _Places:
     def __init__(self, source: str, names: Sequence[str] | None, entry: str = "distance") -> None:
         self.source, self.names, self.entry = source, names, entry
 
-    def name(self, i: int) -> str:
-        return str(i) if self.names is None else repr(self.names[i])
-
     def error(self, i: int, j: int, what: str) -> DataError:
-        return DataError(
-            f"{self.source}: the {self.entry} in row {self.name(i)}, column {self.name(j)} {what}."
-        )
+        row, column = (i, j) if self.names is None else (repr(self.names[i]), repr(self.names[j]))
+        return DataError(f"{self.source}: the {self.entry} in row {row}, column {column} {what}.")
 
     def unequal(self, i: int, j: int, here: float, there: float) -> DataError:
-        return self.error(
-            i, j, f"is {here:g}, but {there:g} the other way round; distances are symmetric"
-        )
+        what = f"is {here:g}, but {there:g} the other way round; distances are symmetric"
+        return self.error(i, j, what)
 
-    def refuse_first(self, bad: np.ndarray, D: np.ndarray, what: str) -> None:
+    def refuse_diagonal(self, diagonal: np.ndarray, largest: float) -> None:
+        bad = np.flatnonzero(diagonal > SAME * largest)
+        if bad.size:
+            i = int(bad[0])
+            raise self.error(i, i, f"is {diagonal[i]:g}, {SELF}")
+
+    def refuse_bad(self, D: np.ndarray, unknown: str, allow_missing: bool, at: Any = None) -> None:
+        """Refuse distances that are not known, infinite or negative."""
+        if not allow_missing:
+            self.refuse_first(np.isnan(D), D, unknown, at)
+        self.refuse_first(np.isinf(D), D, "is infinite", at)
+        self.refuse_first(D < 0, D, "is negative", at)
+
+    def refuse_first(self, bad: np.ndarray, D: np.ndarray, what: str, at: Any = None) -> None:
+        """Refuse the first bad value; ``at`` are the rows and columns of stored values."""
         if bad.any():
-            i, j = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
-            count = int(bad.sum())
+            first = np.unravel_index(int(np.argmax(bad)), bad.shape)
+            i, j = (int(k) for k in (first if at is None else (at[0][first], at[1][first])))
+            count, value = int(bad.sum()), D[first]
             more = f" (the first of {count} such places)" if count > 1 else ""
-            value = "" if np.isnan(D[i, j]) else f" ({D[i, j]:g})"
-            raise self.error(i, j, f"{what}{value}{more}")
+            shown = "" if np.isnan(value) else f" ({value:g})"
+            raise self.error(i, j, f"{what}{shown}{more}")
 
 
-def _not_square(source: str, shape: tuple[int, ...]) -> DataError:
-    if len(shape) != 2:
-        return DataError(f"{source}: the array has shape {shape}, expected a square of distances.")
-    return DataError(
-        f"{source}: {shape[0]} rows and {shape[1]} columns; a matrix of distances is square."
-    )
+def _check_square(source: str, shape: tuple[int, ...], what: str) -> None:
+    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+        size = " x ".join(map(str, shape))
+        raise DataError(f"{source}: is {size}; a matrix of {what} is square.")
 
 
 # Similarities between rows as distances: d_ij = sqrt(s_ii + s_jj - 2 s_ij).
@@ -170,15 +155,12 @@ def distances_of(source: str, S: Any, names: Sequence[str] | None) -> tuple[np.n
 
     In a sparse matrix, absent pairs have the similarity 0.
     """
-    if S.ndim != 2 or S.shape[0] != S.shape[1] or S.shape[0] == 0:
-        shape = " x ".join(map(str, S.shape))
-        raise DataError(f"{source}: is {shape}; a matrix of similarities is square.")
+    _check_square(source, S.shape, "similarities")
     n = S.shape[0]
     require_for_table(source, n, n, 3 * 8 * n)
     if is_sparse(S):
         S = S.toarray()
-    if S.dtype.kind not in "biuf":
-        raise DataError(f"{source}: holds {S.dtype}, expected real numbers.")
+    check_real(source, S.dtype)
     S = np.where(np.isnan(S), S.T, S) if S.dtype.kind == "f" else S
     S = S.astype(np.float64)
     notes = ["similarities became distances: sqrt(s_ii + s_jj - 2 s_ij)"]
@@ -196,11 +178,8 @@ def distances_of(source: str, S: Any, names: Sequence[str] | None) -> tuple[np.n
     place.refuse_first(unequal, S, "is another one the other way round")
     diagonal = np.diagonal(S)
     squares = diagonal[:, None] + diagonal - 2.0 * S
-    place.refuse_first(
-        squares < -4.0 * SAME * greatest,
-        S,
-        "is larger than those of the two rows with themselves; distances need no conversion",
-    )
+    too_large = "is larger than those of the two rows with themselves; distances need no conversion"
+    place.refuse_first(squares < -4.0 * SAME * greatest, S, too_large)
     np.maximum(squares, 0.0, out=squares)
     squares = np.maximum(squares, squares.T)  # of two that differ by rounding
     np.fill_diagonal(squares, 0.0)
@@ -269,8 +248,12 @@ def read_distances(
         return distance_table(name, found, allow_missing, similarities=similarities)
     if path.is_dir():
         raise DataError(f"{name}: is a folder; distances are read from a file.")
-    with recognized(path, LOADERS, part) as (file, suffix, notes):
-        found = LOADERS[suffix](file, Request(part=part))
+    with recognized(path, READERS, part) as (file, suffix, notes):
+        request = Request(part=part)
+        if suffix in LOADERS:
+            found = LOADERS[suffix](file, request)
+        else:
+            found = distances_in_frame(file, READERS[suffix](file, request), headed=True)
         part = part or (DISTANCES if suffix == ".h5ad" else None)
     found = found._replace(notes=(*notes, *found.notes))
     table = distance_table(name, found, allow_missing, similarities=similarities)
@@ -289,8 +272,7 @@ def distance_table(
     if is_sparse(D):
         D = checked_sparse(source, D, found.names, allow_missing=allow_missing)
     else:
-        if D.dtype.kind not in "biuf":
-            raise DataError(f"{source}: holds {D.dtype}, expected real numbers.")
+        check_real(source, D.dtype)
         D = as_floats(D)
         if D.ndim == 1 or (D.ndim == 2 and 1 in D.shape and D.size > 1):
             D = _expanded(source, D.reshape(-1))
@@ -306,12 +288,8 @@ def distance_table(
 def bundled_distances(data: Dataset) -> RawDistances:
     """The distances of a bundled data set; true coordinates become labels."""
     if not data.distances:
-        raise DataError(
-            f"{data.name}: holds columns, no distances between rows; read it as a table."
-        )
-    truth = {} if data.truth is None else {f"truth_{i + 1}": t for i, t in enumerate(data.truth.T)}
-    labels = {name: np.ascontiguousarray(column) for name, column in truth.items()}
-    return RawDistances(data.X, list(data.feature_names), labels)
+        raise DataError(f"{data.name}: holds columns, not distances; read it as a table.")
+    return RawDistances(data.X, list(data.feature_names), true_coordinates(data))
 
 
 def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:
@@ -320,10 +298,9 @@ def _expanded(source: str, condensed: np.ndarray) -> np.ndarray:
 
     n = (1 + math.isqrt(1 + 8 * condensed.size)) // 2
     if n * (n - 1) // 2 != condensed.size:
-        raise DataError(
-            f"{source}: {condensed.size} numbers are no condensed matrix of distances, which has "
-            f"n (n - 1) / 2: {n * (n - 1) // 2} for {n} rows, {n * (n + 1) // 2} for {n + 1}."
-        )
+        sizes = f"{n * (n - 1) // 2} for {n} rows, {n * (n + 1) // 2} for {n + 1}"
+        what = f"a condensed matrix has n (n - 1) / 2 distances, {sizes}"
+        raise DataError(f"{source}: {what}; found {condensed.size}.")
     require_for_table(source, n, n, n * (condensed.itemsize + 2))  # 2 for the masks of the checks
     return squareform(condensed, checks=False)
 
@@ -334,10 +311,11 @@ def _load_text(file: File, request: Request) -> RawDistances:
     There are n distances per line on n lines; one more line is a header, one more field a name.
     """
     with split_text(file, headed=False) as (text, dialect):
-        first = next(
-            fields for _, fields in records(text, dialect.separator, dialect.skipped) if fields
-        )
-        width, lines = len(first), _line_count(text, dialect.skipped)
+        found = records(text, dialect.separator, dialect.skipped)
+        first = next(fields for _, fields in found if fields)
+        with text.path.open("rb") as opened:
+            after = itertools.islice(opened, dialect.skipped, None)
+            width, lines = len(first), sum(not line.isspace() for line in after)
         named = not all(_is_distance(field) for field in first[1:])
         if lines == width - 1:
             headed = False
@@ -354,12 +332,6 @@ def _is_distance(field: str) -> bool:
     return looks_numeric(field) or field.strip().lower() in MISSING
 
 
-def _load_frame(
-    reader: Callable[[File, Request], Contents],
-) -> Callable[[File, Request], RawDistances]:
-    return lambda file, request: distances_in_frame(file, reader(file, request), headed=True)
-
-
 def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> RawDistances:
     """The columns of numbers, without the column of names if there is one."""
     import polars as pl
@@ -373,15 +345,11 @@ def distances_in_frame(file: object, contents: Contents, *, headed: bool) -> Raw
     columns = [_numbers(file, column) for column in frame.iter_columns()]
     values = np.column_stack(columns) if columns else np.empty((frame.height, 0))
     if headed and frame.width == frame.height:
-        header = frame.columns
-        if names is None:
-            names = header
-        for place, (row, column) in enumerate(zip(names, header, strict=True)):
+        names = frame.columns if names is None else names
+        for place, (row, column) in enumerate(zip(names, frame.columns, strict=True)):
             if row.strip() != column.strip():
-                raise DataError(
-                    f"{file}: row {place} is called {row!r}, but column {place} is called "
-                    f"{column!r}; rows and columns of distances have the same order."
-                )
+                called = f"row {place} is called {row!r}, but column {place} is called {column!r}"
+                raise DataError(f"{file}: {called}; give rows and columns one order.")
     notes = tuple(note for note in contents.notes if note != UNNAMED)
     return RawDistances(values, names, pl.DataFrame(), notes)
 
@@ -392,24 +360,14 @@ def _numbers(file: object, column: pl.Series) -> np.ndarray:
     if column.dtype == pl.String:
         text = without_marks(column)
         column = text.cast(pl.Float64, strict=False)
-        odd = text.is_not_null() & column.is_null()
-        if odd.any():
-            row = int(odd.arg_true()[0])
-            raise DataError(
-                f"{file}: row {row}, column {column.name!r} holds {text[row]!r}, "
-                "expected a distance."
-            )
+        odd = (text.is_not_null() & column.is_null()).arg_true()
+        if len(odd):
+            where = f"row {odd[0]}, column {column.name!r}"
+            raise DataError(f"{file}: {where} holds {text[odd[0]]!r}, expected a distance.")
     elif not (column.dtype.is_numeric() or column.dtype == pl.Null):
-        raise DataError(
-            f"{file}: column {column.name!r} must hold distances, but its type is {column.dtype}."
-        )
+        what = f"must hold distances, but its type is {column.dtype}"
+        raise DataError(f"{file}: column {column.name!r} {what}.")
     return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-
-def _line_count(file: File, skipped: int) -> int:
-    """Lines that are not blank, after those that are skipped."""
-    with file.path.open("rb") as lines:
-        return sum(not line.isspace() for line in itertools.islice(lines, skipped, None))
 
 
 def _load_npz(file: File, request: Request) -> RawDistances:
@@ -434,7 +392,6 @@ def distances_in_contents(file: object, contents: Contents) -> RawDistances:
 
 
 LOADERS: dict[str, Callable[[File, Request], Any]] = {
-    **{suffix: _load_frame(reader) for suffix, reader in READERS.items()},
     **dict.fromkeys(TEXTS, _load_text),
     ".h5ad": _load_h5ad,
     ".mtx": lambda file, request: RawDistances(read_matrix_market(file, request).matrix),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 SPAN_BYTES = 1 << 28
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
     """The columns that are taken from every file, and what becomes of them.
 
@@ -31,26 +33,27 @@ class Layout:
     that keep their own.
     """
 
-    def __init__(
-        self,
-        columns: Sequence[str],
-        beside: Sequence[str],
-        dtype: np.dtype[Any],
-        types: dict[str, pl.DataType],
-        row_bytes: int,
-        *,
-        frames: bool = False,
-    ) -> None:
-        self.columns, self.beside = tuple(columns), tuple(beside)
-        self.wanted = tuple(dict.fromkeys([*self.columns, *self.beside]))
-        self.dtype, self.types, self.frames = dtype, types, frames
-        self.row_bytes = max(1, row_bytes)
-        kinds = {name: str(kind) for name, kind in types.items()}
-        facts = json.dumps([self.columns, self.beside, str(dtype), kinds, frames])
-        self.key = hashlib.sha256(facts.encode()).hexdigest()[:24]
+    columns: Sequence[str]
+    beside: Sequence[str]
+    dtype: np.dtype[Any]
+    types: dict[str, pl.DataType]
+    row_bytes: int
+    frames: bool = False
+
+    @functools.cached_property
+    def wanted(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        return tuple(dict.fromkeys([*self.columns, *self.beside]))
+
+    @functools.cached_property
+    def key(self) -> str:
+        kinds = {name: str(kind) for name, kind in self.types.items()}
+        beside = [[*self.columns], [*self.beside]]
+        facts = json.dumps([*beside, str(self.dtype), kinds, self.frames])
+        return hashlib.sha256(facts.encode()).hexdigest()[:24]
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def kept(self) -> Sequence[str]:
         """The columns that keep their own type."""
         return self.wanted if self.frames else self.beside
 
@@ -82,26 +85,14 @@ class Layout:
         return data.to_numpy(order="c")
 
 
-class Reader(Protocol):
-    """How rows of a file are read; light, picklable, shared by files that are read alike."""
-
-    @property
-    def together(self) -> bool:
-        """Whether several chunks in one go cost less than one by one."""
-        ...
-
-    @property
-    def key(self) -> str:
-        """What decides about the values beside the bytes of the file."""
-        ...
-
-    def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> Any:
-        """A range of rows as a data frame with the columns of the layout, or as an array."""
-        ...
-
-
 class Look(NamedTuple):
-    """What opening found out about a file: how it is read, its columns, its rows."""
+    """What opening found out about a file: how it is read, its columns, its rows.
+
+    A reader is light, can be pickled, and is shared by files that are read alike. Its ``read(file,
+    first, n_rows, span)`` returns a range of rows as a data frame with the columns of the layout,
+    or as an array. Its ``key`` is what decides about the values beside the bytes of the file, and
+    ``together`` tells whether several chunks in one go cost less than one by one.
+    """
 
     name: str
     path: str
@@ -112,7 +103,7 @@ class Look(NamedTuple):
     width: int = 0  # of such an array
     dtype: np.dtype[Any] | None = None  # of such an array
     id_name: str | None = None  # the column that names the rows, if the file says so
-    marks: Any = None  # of text: where rows begin, see ``records.py``
+    marks: Any = None  # of text: where rows begin, see ``text_chunks.py``
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -138,17 +129,14 @@ class SourceFile:
             raise
         self._check()
         if data.shape[0] != n_rows:
-            raise DataError(
-                f"{self.name}: {data.shape[0]} rows were found from row {first} on, and {n_rows} "
-                "expected; the file is damaged, or changed since it was opened."
-            )
+            found = f"{data.shape[0]} of {n_rows} rows were found from row {first} on"
+            raise DataError(f"{self.name}: {found}; it is damaged, or changed since it was opened.")
         return data
 
     def _check(self) -> None:
         if self.stamp is not None and stamp_of(self.path, self.name) != self.stamp:
-            raise DataError(
-                f"{self.name}: changed since it was opened; open the files again with open_rows."
-            )
+            what = "changed since it was opened; open the files again with open_rows"
+            raise DataError(f"{self.name}: {what}.")
 
 
 class FileChunk(NamedTuple):
@@ -181,10 +169,8 @@ class FileChunk(NamedTuple):
     def read_run(chunks: Sequence[FileChunk], start: int) -> Iterator[Block]:
         """The blocks of consecutive chunks of one file."""
         for group in _spans(chunks):
-            for block in _blocks(group, start):
-                yield block
-                start += block.n_rows
-                del block
+            yield from _blocks(group, start)
+            start += sum(chunk.n_rows for chunk in group)
 
 
 def _blocks(chunks: Sequence[FileChunk], start: int) -> Iterator[Block]:
@@ -201,7 +187,7 @@ def _blocks(chunks: Sequence[FileChunk], start: int) -> Iterator[Block]:
 
 def _spans(chunks: Sequence[FileChunk]) -> Iterator[list[FileChunk]]:
     """Chunks in groups whose rows are read at once."""
-    most = max(1, SPAN_BYTES // chunks[0].file.layout.row_bytes)
+    most = max(1, SPAN_BYTES // max(1, chunks[0].file.layout.row_bytes))
     group: list[FileChunk] = []
     for chunk in chunks:
         if group and sum(each.n_rows for each in group) + chunk.n_rows > most:
@@ -230,4 +216,4 @@ def unread(name: str) -> Iterator[None]:
     except ValueError as error:  # a null character in the name
         if isinstance(error, DataError) or "null" not in str(error):
             raise
-        raise DataError(f"{name!r}: is no name of a file: {error}.") from error
+        raise DataError(f"{name!r}: is not the name of a file: {error}.") from error

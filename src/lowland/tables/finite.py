@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LARGE = 2**24  # numbers; as float64 they take 134 MB
+NARROW = {"float16", "float32", "int8", "int16", "uint8", "uint16", "bool", "boolean", "null"}
 EXACT = 2**16  # smaller whole numbers are exact in float32, and so are their sums
 
 
@@ -32,14 +33,15 @@ def float_type(numbers: np.ndarray) -> np.dtype[Any]:
     native = numbers.dtype.newbyteorder("=")
     if native in (np.float32, np.float64):
         return native
-    return np.dtype(np.float32 if _array_is_exact(numbers) else np.float64)
+    whole = numbers.size >= LARGE and numbers.dtype.kind in "biu"
+    exact = whole and (is_narrow(native) or (numbers.min() > -EXACT and numbers.max() < EXACT))
+    return np.dtype(np.float32 if exact else np.float64)
 
 
-def _array_is_exact(matrix: np.ndarray) -> bool:
-    if matrix.size < LARGE or matrix.dtype.kind not in "biu":
-        return False
-    narrow = matrix.dtype.kind == "b" or matrix.dtype.itemsize <= 2
-    return narrow or (matrix.min() > -EXACT and matrix.max() < EXACT)
+def is_narrow(dtype: Any) -> bool:
+    """Whether float32 holds all values of a type of numpy or polars exactly."""
+    name = dtype.name if isinstance(dtype, np.dtype) else str(dtype)
+    return name.lower() in NARROW
 
 
 def float_frame(source: str, frame: pl.DataFrame, *, allow_missing: bool = False) -> pl.DataFrame:
@@ -51,9 +53,7 @@ def float_frame(source: str, frame: pl.DataFrame, *, allow_missing: bool = False
     import polars as pl
 
     dtype = pl.Float32 if fits_float32(frame) else pl.Float64
-    if any(column.dtype != dtype or column.has_nulls() for column in frame.iter_columns()) or (
-        not _is_contiguous(frame)
-    ):
+    if not _is_one_block(frame, dtype):
         block = np.empty(frame.shape, np.float32 if dtype == pl.Float32 else np.float64, order="F")
         for i, column in enumerate(frame.iter_columns()):
             column = column.cast(dtype)
@@ -69,27 +69,20 @@ def float_frame(source: str, frame: pl.DataFrame, *, allow_missing: bool = False
 
 def fits_float32(frame: pl.DataFrame, n_rows: int | None = None) -> bool:
     """Whether columns of numbers become float32; the frame may be a part of ``n_rows`` rows."""
-    import polars as pl
-
-    if all(dtype == pl.Float32 for dtype in frame.dtypes):
+    if all(str(dtype) == "Float32" for dtype in frame.dtypes):
         return True
     if (frame.height if n_rows is None else n_rows) * frame.width < LARGE:
         return False
-    return all(_column_is_exact(column) for column in frame.iter_columns())
-
-
-def _column_is_exact(column: pl.Series) -> bool:
-    import polars as pl
-
-    if column.dtype in (pl.Float32, pl.Boolean, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16):
-        return True
-    if not column.dtype.is_integer():
+    wide = [column for column in frame.iter_columns() if not is_narrow(column.dtype)]
+    if not all(column.dtype.is_integer() for column in wide):
         return False
-    return column.count() == 0 or (column.min() > -EXACT and column.max() < EXACT)
+    return all(c.count() == 0 or (c.min() > -EXACT and c.max() < EXACT) for c in wide)
 
 
-def _is_contiguous(frame: pl.DataFrame) -> bool:
-    """Whether the columns are contiguous in memory, one after another."""
+def _is_one_block(frame: pl.DataFrame, dtype: Any) -> bool:
+    """Whether the columns are of one type, contiguous in memory, one after another."""
+    if any(column.dtype != dtype or column.has_nulls() for column in frame.iter_columns()):
+        return False
     try:
         frame.to_numpy(allow_copy=False)
     except RuntimeError:
@@ -98,11 +91,7 @@ def _is_contiguous(frame: pl.DataFrame) -> bool:
 
 
 def finite_array(
-    source: str,
-    matrix: np.ndarray,
-    columns: Sequence[str] | None,
-    *,
-    allow_missing: bool = False,
+    source: str, matrix: np.ndarray, columns: Sequence[str] | None, *, allow_missing: bool = False
 ) -> pl.DataFrame | np.ndarray:
     """An array of finite numbers; a data frame if its columns are given names."""
     import polars as pl
@@ -116,9 +105,8 @@ def finite_array(
     is_bad = np.isinf(matrix) if allow_missing else ~np.isfinite(matrix)
     if is_bad.any():
         bad = np.flatnonzero(is_bad.any(axis=0))
-        shown = pl.from_numpy(
-            np.asfortranarray(matrix[:, bad]), schema=[f"column_{i}" for i in bad], orient="row"
-        )
+        shown, names = np.asfortranarray(matrix[:, bad]), [f"column_{i}" for i in bad]
+        shown = pl.from_numpy(shown, schema=names, orient="row")
         float_frame(source, shown, allow_missing=allow_missing)
     return matrix
 
@@ -129,15 +117,13 @@ def finite_sparse(
     """A sparse matrix whose stored entries are finite, or NaN where that is allowed."""
     bad = np.isinf(matrix.data) if allow_missing else ~np.isfinite(matrix.data)
     if bad.any():
-        places = np.flatnonzero(bad)
-        column = int(matrix.indices[places[0]])
-        row = int(np.searchsorted(matrix.indptr, places[0], side="right")) - 1
-        what = "a missing" if np.isnan(matrix.data[places[0]]) else "an infinite"
+        place = int(np.argmax(bad))
+        column = int(matrix.indices[place])
+        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
+        what = "a missing" if np.isnan(matrix.data[place]) else "an infinite"
         name = names[column] if names is not None else f"column_{column}"
-        raise DataError(
-            f"{source}: {what} value in row {row}, column {name!r}, the first of {places.size}; "
-            "fill them, or drop these rows or columns."
-        )
+        where = f"{what} value in row {row}, column {name!r}, the first of {int(bad.sum())}"
+        raise DataError(f"{source}: {where}; fill them, or drop these rows or columns.")
     return matrix
 
 
@@ -147,14 +133,11 @@ def check_width(source: str, matrix: Any, columns: Sequence[str]) -> None:
 
 
 def _refuse(source: str, what: str, frame: pl.DataFrame, is_bad: pl.Expr) -> None:
-    flags = frame.select(is_bad)
     bad = [
         f"{column.name!r} ({column.sum()}, first in row {column.arg_true()[0]})"
-        for column in flags
+        for column in frame.select(is_bad)
         if column.any()
     ]
     if bad:
-        raise DataError(
-            f"{source}: {what} in {count(len(bad), 'column')}: {listing(bad, quote=False)}; "
-            "fill them, or drop these rows or columns."
-        )
+        where = f"{what} in {count(len(bad), 'column')}: {listing(bad, quote=False)}"
+        raise DataError(f"{source}: {where}; fill them, or drop these rows or columns.")

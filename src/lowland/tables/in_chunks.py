@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,40 +15,25 @@ from lowland.tables.budget import column_bytes
 from lowland.tables.columns.roles import Roles, check_names
 from lowland.tables.contents import Contents, Request, unreadable
 from lowland.tables.file_chunks import Layout, Look, unread
+from lowland.tables.finite import is_narrow
+from lowland.tables.formats import columnar
 from lowland.tables.formats.arrays import look_at_npy, look_at_zarr
-from lowland.tables.formats.columnar import (
-    is_address,
-    listed_addresses,
-    look_at_address,
-    look_at_columns,
-)
 from lowland.tables.formats.delimited import look_at_text
 from lowland.tables.formats.text_chunks import TextReader
-from lowland.tables.opening import FORMATS, GZIP_MAGIC, TEXTS, is_stream, is_text, told_suffix
+from lowland.tables.opening import DELIMITED, GZIP_MAGIC, KNOWN, is_stream, is_text, told_suffix
 from lowland.tables.several import check_columns_alike, listed_sources
 
-if TYPE_CHECKING:
-    import polars as pl
-
-PARQUET, ARROW, NPY, ZARR, DELIMITED = "Parquet", "Arrow", "NPY", "Zarr", "delimited text"
-KINDS = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".arrow": ARROW,
-    ".feather": ARROW,
-    ".ipc": ARROW,
-    ".npy": NPY,
-    ".zarr": ZARR,
-    **dict.fromkeys(TEXTS, DELIMITED),
-}
-STREAMED = "Parquet, Arrow, delimited text, NPY and Zarr"
+KINDS = {suffix: each.name for suffix, each in KNOWN.items() if each.in_parts}
+JSON = (".json", ".jsonl", ".ndjson")
+*_MOST, _LAST = dict.fromkeys(KINDS.values())
+STREAMED = f"{', '.join(_MOST)} and {_LAST}"
 THREADS = 8  # files that are looked at together: waiting for disks takes longer than reading
 
 
 def may_be_streamed(path: str) -> bool:
     """Whether the name of a file does not speak against reading it in parts."""
     suffix = os.path.splitext(path)[1].lower()
-    return suffix in KINDS or suffix not in {*FORMATS, ".gz"}
+    return suffix in KINDS or suffix not in {*KNOWN, ".gz"}
 
 
 def source_paths(source: Any) -> list[str]:
@@ -58,27 +42,17 @@ def source_paths(source: Any) -> list[str]:
     paths: list[str] = []
     for each in given:
         text = os.fspath(each)
-        if not isinstance(text, str) or not text.strip():
-            raise DataError(f"{text!r}: is no name of a file, a folder or a pattern.")
-        if is_address(text):
-            paths += listed_addresses(text)
+        if not isinstance(text, str) or not text.strip() or "\0" in text:
+            raise DataError(f"{text!r}: is not the name of a file, a folder or a pattern.")
+        if columnar.is_address(text):
+            paths += columnar.listed_addresses(text)
         elif os.path.isdir(text) and not text.rstrip("/\\").lower().endswith(".zarr"):
             paths += _in_folder(text)
         else:
-            paths += _listed(text)
+            paths += listed_sources(text)
     if not paths:
         raise DataError("the list of inputs is empty; give at least one file.")
     return paths
-
-
-def _listed(text: str) -> list[str]:
-    """A file, or those that match a pattern."""
-    try:
-        return listed_sources(text)
-    except ValueError as error:  # a null character
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{text!r}: is no name of a file: {error}.") from error
 
 
 def _in_folder(folder: str) -> list[str]:
@@ -89,28 +63,36 @@ def _in_folder(folder: str) -> list[str]:
     for name in names:
         kind = KINDS.get(os.path.splitext(name)[1].lower())
         path = os.path.join(folder, name)
-        if kind is not None and (os.path.isfile(path) or kind == ZARR):
+        if kind is not None and (os.path.isfile(path) or kind == "Zarr"):
             kinds.setdefault(kind, []).append(path)
-    if len(kinds) > 1:
-        found = " and ".join(f"{kind} ({Path(paths[0]).name})" for kind, paths in kinds.items())
-        raise DataError(
-            f"{folder}: holds files of several kinds: {found}; choose some with a pattern, such "
-            f"as {os.path.join(folder, '*' + Path(next(iter(kinds.values()))[0]).suffix)}."
-        )
     if not kinds:
         deeper = f"; for files in its folders, use {os.path.join(folder, '**', '*.parquet')}"
         below = any(os.path.isdir(os.path.join(folder, name)) for name in names)
         found = f" (it holds {listing(names, 3)})" if names else ""
-        raise DataError(
-            f"{folder}: holds no files that can be read in parts{found}; these are {STREAMED}"
-            f"{deeper if below else ''}."
-        )
-    return next(iter(kinds.values()))
+        what = f"holds no files that can be read in parts{found}; these are {STREAMED}"
+        raise DataError(f"{folder}: {what}{deeper if below else ''}.")
+    chosen = next(iter(kinds.values()))
+    if len(kinds) > 1:
+        found = " and ".join(f"{kind} ({Path(paths[0]).name})" for kind, paths in kinds.items())
+        pattern = os.path.join(folder, f"*{Path(chosen[0]).suffix}")
+        found = f"files of several kinds: {found}"
+        raise DataError(f"{folder}: holds {found}; choose some, such as {pattern}.")
+    return chosen
 
 
 def looked_at(paths: Sequence[str]) -> Iterator[Look]:
     """What each file is, in order; the first file with a problem raises its error."""
-    _refuse_twice(paths)
+    seen: dict[Any, str] = {}
+    for path in paths:  # a file may be given twice under two names
+        key: Any = path
+        if not columnar.is_address(path):
+            with unread(path):
+                facts = os.stat(path)
+            key = (facts.st_dev, facts.st_ino) if facts.st_ino else os.path.realpath(path)
+        if key in seen:
+            known = "" if seen[key] == path else f", as {seen[key]} too"
+            raise DataError(f"{path}: is given more than once{known}.")
+        seen[key] = path
     first = _look(paths[0], None)
     yield first
     with ThreadPoolExecutor(THREADS) as threads:
@@ -123,38 +105,19 @@ def looked_at(paths: Sequence[str]) -> Iterator[Look]:
                 future.cancel()
 
 
-def _refuse_twice(paths: Sequence[str]) -> None:
-    """Refuse a file that is given twice, also under two names."""
-    seen: dict[Any, str] = {}
-    for path in paths:
-        key: Any = path
-        if not is_address(path):
-            with unread(path):
-                facts = os.stat(path)
-            key = (facts.st_dev, facts.st_ino) if facts.st_ino else os.path.realpath(path)
-        if key in seen:
-            known = "" if seen[key] == path else f", as {seen[key]} too"
-            raise DataError(f"{path}: is given more than once{known}.")
-        seen[key] = path
-
-
 def _look(text: str, first: Look | None) -> Look:
     """What one file is."""
-    if is_address(text):
-        return _with_rows(look_at_address(text))
-    path = os.path.abspath(text)
-    kind = _kind(text)
-    if kind in (PARQUET, ARROW):
-        return _with_rows(look_at_columns(path, text, kind))
-    if kind in (NPY, ZARR):
-        return _with_rows(look_at_npy(path, text) if kind == NPY else look_at_zarr(path, text))
-    like = first if first is not None and isinstance(first.reader, TextReader) else None
-    return look_at_text(path, text, like)
-
-
-def _with_rows(look: Look) -> Look:
+    path, kind = os.path.abspath(text), "" if columnar.is_address(text) else _kind(text)
+    if kind == DELIMITED:
+        like = first if first is not None and isinstance(first.reader, TextReader) else None
+        return look_at_text(path, text, like)
+    if kind in ("NPY", "Zarr"):
+        look = look_at_npy(path, text) if kind == "NPY" else look_at_zarr(path, text)
+    else:
+        where = (path, text, kind) if kind else (text, text, "Parquet")
+        look = columnar.look_at_columns(*where, remote=not kind)
     if not look.n_rows:
-        raise DataError(f"{look.name}: there are no rows.")
+        raise DataError(f"{text}: there are no rows.")
     return look
 
 
@@ -164,36 +127,30 @@ def _kind(text: str) -> str:
     suffix = path.suffix.lower()
     with unread(text):
         if path.is_dir():
-            return ZARR
+            return "Zarr"
         if is_stream(path):
-            raise DataError(
-                f"{text}: is a stream, which can be read only once; write it to a file first."
-            )
+            raise DataError(f"{text}: is a stream, which is read only once; write it to a file.")
         with path.open("rb") as opened:
             start = opened.read(len(GZIP_MAGIC))
         if not start:
             raise DataError(f"{text}: the file is empty.")
         if start == GZIP_MAGIC:
-            raise DataError(
-                f"{text}: is compressed by gzip as a whole, so that its rows cannot be reached one "
-                f"by one; unpack it first (gunzip {path.name}), or save it as Parquet."
-            )
+            what = "is compressed by gzip as a whole, so rows cannot be reached one by one"
+            advice = f"unpack it (gunzip {path.name}), or save it as Parquet"
+            raise DataError(f"{text}: {what}; {advice}.")
         told = told_suffix(path)
         plain = not told and is_text(path)
-    named = KINDS.get(suffix)
     if told in KINDS:
         return KINDS[told]
-    if told or not plain or (named is None and suffix in (".json", ".jsonl", ".ndjson")):
-        if named is not None and not told:
-            raise unreadable(text, named, "it is damaged, or something else")
-        kind = FORMATS.get(told) or (f"files ending in {suffix}" if suffix else "such files")
-        raise DataError(
-            f"{text}: {kind} cannot be read in parts; formats that can are {STREAMED}. Save the "
-            "table as Parquet."
-        )
-    if named in (None, DELIMITED):
+    named = KINDS.get(suffix, "")
+    if plain and (named == DELIMITED or (not named and suffix not in JSON)):
         return DELIMITED
-    raise unreadable(text, named, "it is damaged, or something else")
+    if named and not told:
+        raise unreadable(text, named, "it is damaged, or something else")
+    unknown = f"files ending in {suffix}" if suffix else "such files"
+    kind = KNOWN[told].name if told else unknown
+    what = f"{kind} cannot be read in parts; formats that can are {STREAMED}"
+    raise DataError(f"{text}: {what}. Save the table as Parquet.")
 
 
 # Which columns of all files are taken, in which common types; files that differ are refused.
@@ -211,7 +168,7 @@ class Choice(NamedTuple):
     def of(cls, columns: Any, labels: Any, id_column: Any, frames: bool) -> Choice:
         """The choice, if it consists of names."""
         if id_column is not None and not isinstance(id_column, str):
-            raise ParameterError(f"open_rows: id_column={shown(id_column)} is no name of a column.")
+            raise ParameterError(f"open_rows: id_column={shown(id_column)} is not a name.")
         given = _names("columns", columns), _names("labels", labels)
         return cls(*given, id_column, bool(frames))
 
@@ -219,17 +176,10 @@ class Choice(NamedTuple):
 def _names(parameter: str, given: Any) -> tuple[str, ...] | None:
     if given is None:
         return None
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise ParameterError(
-            f"open_rows: {parameter}={shown(given)} is not allowed; give a list of names."
-        )
-    names = tuple(given)
-    odd = [name for name in names if not isinstance(name, str)]
-    if odd:
-        raise ParameterError(f"open_rows: {parameter} holds {shown(odd[0])}, expected names.")
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        raise ParameterError(f"open_rows: {parameter} holds {twice[0]!r} more than once.")
+    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (None,)
+    if not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
+        advice = "give a list of names, none of them more than once"
+        raise ParameterError(f"open_rows: {parameter}={shown(given)} is not allowed; {advice}.")
     return names
 
 
@@ -243,13 +193,17 @@ def layout_of(looks: Sequence[Look], choice: Choice) -> tuple[Layout, list[str] 
         return _bare(looks, choice)
     columns, beside, id_name = _chosen(first, choice)
     wanted = list(dict.fromkeys([*columns, *beside]))
-    schemas = _distinct(looks)
-    for look, schema in schemas[1:]:
+    schemas: list[dict[str, Any]] = []  # the different ones
+    for look in looks:
+        schema = look.schema or {}
+        if any(schema == other and list(schema) == list(other) for other in schemas[-4:]):
+            continue
         exact = choice.columns is None
         check_columns_alike(first.name, first.schema, look.name, schema, wanted, exact=exact)
-    types = _common([schema for _, schema in schemas], wanted)
-    exact = all(_is_narrow(types[name]) for name in columns)
-    dtype = np.dtype(object) if choice.frames else np.dtype(np.float32 if exact else np.float64)
+        schemas.append(schema)
+    types = {name: _widest([schema[name] for schema in schemas]) for name in wanted}
+    narrow = all(is_narrow(types[name]) for name in columns)
+    dtype = np.dtype(object) if choice.frames else np.dtype(np.float32 if narrow else np.float64)
     kept = {name: types[name] for name in (wanted if choice.frames else beside)}
     row_bytes = column_bytes(types.values())
     layout = Layout(columns, beside, dtype, kept, row_bytes, frames=choice.frames)
@@ -261,23 +215,17 @@ def _bare(looks: Sequence[Look], choice: Choice) -> tuple[Layout, list[str] | No
     first = looks[0]
     for look in looks[1:]:
         if look.width != first.width:
-            raise DataError(
-                f"{look.name}: has {count(look.width, 'column')}, but {first.name} has "
-                f"{first.width}."
-            )
-    asked = [*(choice.labels or ()), *([choice.id_column] if choice.id_column else [])]
-    if asked:
-        raise DataError(f"{first.name}: is an array without names, so there is no {asked[0]!r}.")
+            columns = count(look.width, "column")
+            raise DataError(f"{look.name}: has {columns}, but {first.name} has {first.width}.")
+    check_names(first.name, [], [*(choice.labels or ()), *filter(None, [choice.id_column])])
     names = None if choice.columns is None else list(choice.columns)
     if names is not None and len(names) != first.width:
-        raise DataError(
-            f"{first.name}: has {count(first.width, 'column')} without names, and {len(names)} "
-            "names were given; give one for each."
-        )
+        columns = f"{count(first.width, 'column')} without names, and {len(names)} names were given"
+        raise DataError(f"{first.name}: has {columns}; give one for each.")
     if choice.frames and names is None:
         names = [f"column_{i}" for i in range(first.width)]
     found = [np.dtype(np.float64) if look.dtype is None else look.dtype for look in looks]
-    narrow = all(_is_narrow_array(dtype) for dtype in found)
+    narrow = all(map(is_narrow, found))
     dtype = np.dtype(np.float32 if narrow else np.float64)
     row_bytes = first.width * max(kind.itemsize for kind in found)
     layout = Layout(names or (), (), dtype, {}, row_bytes, frames=choice.frames)
@@ -307,45 +255,14 @@ def _chosen(first: Look, choice: Choice) -> tuple[list[str], list[str], str | No
     return roles.features, list(dict.fromkeys([*first_of_all, *labels])), roles.id_name
 
 
-def _distinct(looks: Sequence[Look]) -> list[tuple[Look, dict[str, Any]]]:
-    """The different schemas, each with the first file that has it."""
-    found: list[tuple[Look, dict[str, Any]]] = []
-    for look in looks:
-        schema = look.schema or {}
-        if not any(schema == other and list(schema) == list(other) for _, other in found[-4:]):
-            found.append((look, schema))
-    return found
-
-
-def _common(schemas: Sequence[dict[str, Any]], wanted: Sequence[str]) -> dict[str, pl.DataType]:
-    """The types that hold the values of all files."""
-    found = {}
-    for name in wanted:
-        kinds = [schema[name] for schema in schemas]
-        found[name] = kinds[0] if len({*kinds}) == 1 else _widest(kinds)
-    return found
-
-
 def _widest(kinds: Sequence[Any]) -> Any:
-    """The common type of one column; text where there is none."""
+    """The type that holds the values of a column of all files; text where there is none."""
     import polars as pl
 
+    if len({*kinds}) == 1:
+        return kinds[0]
     try:
         parts = [pl.DataFrame(schema={"x": kind}) for kind in kinds]
         return pl.concat(parts, how="vertical_relaxed").schema["x"]
     except pl.exceptions.PolarsError:
         return pl.String()
-
-
-def _is_narrow(dtype: Any) -> bool:
-    """Whether float32 holds the values exactly."""
-    import polars as pl
-
-    kinds = (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16, pl.Boolean, pl.Null)
-    return any(dtype == kind for kind in kinds) or str(dtype) == "Float16"
-
-
-def _is_narrow_array(dtype: np.dtype[Any]) -> bool:
-    if dtype.kind == "f":
-        return dtype.itemsize <= 4
-    return dtype.kind == "b" or dtype.itemsize <= 2

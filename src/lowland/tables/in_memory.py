@@ -11,22 +11,19 @@ import numpy as np
 
 from lowland._base.errors import PYTHON, DataError, Spelling
 from lowland._base.validation import as_array
-from lowland.tables.contents import Contents, Request, free_name, named_matrix, one_line
-from lowland.tables.distances import (
-    RawDistances,
-    bundled_distances,
-    distance_table,
-    distances_in_contents,
-    distances_in_frame,
+from lowland.tables import distances
+from lowland.tables.contents import (
+    Contents,
+    Request,
+    free_id,
+    free_name,
+    named_matrix,
+    one_line,
+    refuse_twice,
 )
-from lowland.tables.formats.arrays import checked_matrix
-from lowland.tables.formats.single_cells import (
-    DISTANCES,
-    anndata_contents,
-    is_anndata,
-    observations,
-)
-from lowland.tables.formats.sparse import compressed_rows
+from lowland.tables.distances import RawDistances
+from lowland.tables.formats import single_cells
+from lowland.tables.formats.arrays import checked_matrix, compressed_rows
 from lowland.tables.sources import bundled_contents
 from lowland.tables.table import Table, as_declared, make_table
 
@@ -45,7 +42,12 @@ def is_path(data: Any) -> bool:
 
 def has_column_names(data: Any) -> bool:
     """Whether columns of the data can be chosen by name."""
-    return is_path(data) or _is_frame(data) or hasattr(data, "feature_names") or is_anndata(data)
+    return (
+        is_path(data)
+        or _is_frame(data)
+        or hasattr(data, "feature_names")
+        or single_cells.is_anndata(data)
+    )
 
 
 def as_table(
@@ -95,28 +97,36 @@ def as_table(
     >>> table.shape, table.labels.columns
     ((3, 3), ['kind'])
     """
-    _check_part(data, part, name)
-    contents = contents_of(data, name, part)
-    request = Request(
-        columns=None if columns is None else tuple(columns),
-        labels=tuple(labels),
-        id_column=id_column,
-        part=part,
-        vector=vector,
-        missing_values=tuple(missing_values),
-        transpose=transpose,
-        use=tuple(use),
-        drop=tuple(drop),
-        guess=guess,
-        allow_text=allow_text,
-        spelling=spelling,
-    )
-    if transpose:  # the labels beside it are those of the rows of the result
+    request = Request(columns, labels, id_column, part, vector, missing_values, transpose)
+    roles = {"use": use, "drop": drop, "guess": guess, "allow_text": allow_text}
+    request = request._replace(spelling=spelling, **roles)
+    return table_of(data, request, allow_missing=allow_missing, beside=beside, name=name)
+
+
+def table_of(
+    data: Any,
+    request: Request,
+    *,
+    allow_missing: bool,
+    beside: Mapping[str, Any] | None = None,
+    name: str = NAME,
+) -> Table:
+    """The table that :func:`as_table` returns."""
+    import polars as pl
+
+    contents = contents_of(data, name, request.part)
+    if request.transpose:  # the labels beside it are those of the rows of the result
         contents, request = as_declared(name, contents, request)
     if beside:
-        contents = _with_labels(contents, beside, name)
-    table = make_table(name, contents, request, allow_missing=allow_missing)
-    return table if part is None else dataclasses.replace(table, part=part)
+        added, taken = [], list(contents.schema)
+        for label, values in beside.items():
+            column = _label(name, label, values, contents.n_rows).rename(free_name(label, taken))
+            taken.append(column.name)
+            added.append(column)
+        frame = pl.DataFrame([*contents.frame.get_columns(), *added])
+        labels = (*contents.labels, *(column.name for column in added))
+        contents = dataclasses.replace(contents, frame=frame, labels=labels)
+    return make_table(name, contents, request, allow_missing=allow_missing)
 
 
 def as_distances(
@@ -146,20 +156,18 @@ def as_distances(
     """
     import polars as pl
 
-    _check_part(data, part, name)
-    if is_anndata(data):
-        part = part or DISTANCES
-        found = distances_in_contents(name, contents_of(data, name, part))
-    elif _is_frame(data):
-        frame, id_name = as_polars(data)
-        found = distances_in_frame(name, Contents(frame, id_name=id_name), headed=True)
-    elif hasattr(data, "tocsr"):
-        found = RawDistances(compressed_rows(data, name))
+    if single_cells.is_anndata(data):
+        part = part or single_cells.DISTANCES
+        found = distances.distances_in_contents(name, contents_of(data, name, part))
     elif hasattr(data, "feature_names") and hasattr(data, "truth"):
-        found = bundled_distances(data)
+        found = distances.bundled_distances(data)
+    elif _is_frame(data):
+        found = distances.distances_in_frame(name, contents_of(data, name, part), headed=True)
     else:
-        found = RawDistances(as_array(data, name))
-    table = distance_table(name, found, allow_missing, similarities=similarities)
+        _refuse_part(data, part, name)
+        sparse = hasattr(data, "tocsr")
+        found = RawDistances(compressed_rows(data, name) if sparse else as_array(data, name))
+    table = distances.distance_table(name, found, allow_missing, similarities=similarities)
     table = dataclasses.replace(table, part=part)
     if not beside:
         return table
@@ -183,13 +191,11 @@ def as_polars(frame: Any) -> tuple[pl.DataFrame, str | None]:
     if not _is_pandas(frame):
         return pl.DataFrame(frame), None
     names = [str(name) for name in frame.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataError(f"{NAME}: several columns are called {twice[0]!r}; rename all but one.")
+    refuse_twice(NAME, names)
     columns = [_from_pandas(name, frame.iloc[:, place]) for place, name in enumerate(names)]
     if type(frame.index).__name__ == "RangeIndex":
         return pl.DataFrame(columns), None
-    id_name = "index" if "row" in names else "row"
+    id_name = free_id(names)
     ids = pl.Series(id_name, [str(value) for value in frame.index])
     return pl.DataFrame([ids, *columns]), id_name
 
@@ -220,28 +226,27 @@ def _from_pandas(name: str, column: Any) -> pl.Series:
 def _stacked(column: Any) -> np.ndarray | None:
     """The vectors of a pandas column as rows of an array, if all are arrays of the same shape."""
     values = column.to_numpy() if column.dtype == object else ()
-    if not len(values) or not isinstance(values[0], np.ndarray) or values[0].ndim != 1:
+    if not all(isinstance(value, np.ndarray) for value in values):
         return None
-    shape, dtype = values[0].shape, values[0].dtype
-    if dtype.kind not in "biuf" or not shape[0]:
+    kinds = {(value.shape, value.dtype) for value in values}
+    if len(kinds) != 1:
         return None
-    if all(isinstance(v, np.ndarray) and v.shape == shape and v.dtype == dtype for v in values):
-        return np.stack(values)
-    return None
+    shape, dtype = kinds.pop()
+    return np.stack(values) if len(shape) == 1 and shape[0] and dtype.kind in "biuf" else None
 
 
-def _check_part(data: Any, part: str | None, name: str) -> None:
-    if part is not None and not is_anndata(data):
-        raise DataError(
-            f"{name}: {type(data).__name__} has no parts, so there is no part {part!r}; an AnnData "
-            "object has."
-        )
+def _refuse_part(data: Any, part: str | None, name: str) -> None:
+    if part is not None:
+        what = f"{type(data).__name__} has no parts, so there is no part {part!r}"
+        raise DataError(f"{name}: {what}; an AnnData object has.")
 
 
 def contents_of(data: Any, name: str, part: str | None = None) -> Contents:
     """What data in memory hold, before their columns get their roles."""
-    if is_anndata(data):
-        return anndata_contents(data, name, part, *as_polars(observations(data)))
+    if single_cells.is_anndata(data):
+        labels = as_polars(single_cells.observations(data))
+        return single_cells.anndata_contents(data, name, part, *labels)
+    _refuse_part(data, part, name)
     if hasattr(data, "feature_names") and hasattr(data, "truth"):
         return bundled_contents(data)
     if _is_frame(data):
@@ -254,39 +259,21 @@ def contents_of(data: Any, name: str, part: str | None = None) -> Contents:
     return named_matrix(checked_matrix(as_array(data, name), name), None, {})
 
 
-def _with_labels(contents: Contents, beside: Mapping[str, Any], name: str) -> Contents:
-    import polars as pl
-
-    rows = contents.frame.height if contents.matrix is None else contents.matrix.shape[0]
-    added = []
-    taken = list(contents.schema)
-    for label, values in beside.items():
-        column = _label(name, label, values, rows).rename(free_name(label, taken))
-        taken.append(column.name)
-        added.append(column)
-    frame = pl.DataFrame([*contents.frame.get_columns(), *added])
-    labels = (*contents.labels, *(column.name for column in added))
-    return dataclasses.replace(contents, frame=frame, labels=labels)
-
-
 def label_column(source: str, name: str, values: Any) -> pl.Series:
     """An array or a list as a named column."""
     import polars as pl
 
     array = as_array(values, f"{source}: label {name!r}")
     if array.ndim != 1:
-        raise DataError(
-            f"{source}: label {name!r} has shape {array.shape}, expected one value per row."
-        )
+        what = f"has shape {array.shape}, expected one value per row"
+        raise DataError(f"{source}: label {name!r} {what}.")
     if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] in ("h", "m", "s"):
         array = array.astype(f"{array.dtype.kind}8[us]")  # polars has no column of hours
     try:
         return pl.Series(name, array.tolist() if array.dtype.kind == "O" else array)
     except (OverflowError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise DataError(
-            f"{source}: label {name!r} has values that cannot be stored in one column: "
-            f"{one_line(error)}."
-        ) from error
+        what = f"has values that cannot be stored in one column: {one_line(error)}"
+        raise DataError(f"{source}: label {name!r} {what}.") from error
 
 
 def _label(source: str, name: str, values: Any, rows: int) -> pl.Series:

@@ -24,8 +24,10 @@ from lowland._base.memory import available_memory, format_bytes
 from lowland.tables.budget import HARMLESS, RATIO
 
 STDIN = "-"
+STANDARD = (STDIN, "/dev/stdin", "/dev/fd/0")
 FOLDERS = ("/dev", "/dev/fd", "/proc/self/fd")
 CHUNK = 1 << 20
+ENDLESS = "is a device, which has no end; give the name of a file."
 PATIENCE = 3.0  # seconds until a pipe has to have somebody who writes to it
 
 
@@ -41,43 +43,34 @@ def is_stream(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        if str(path) in ("/dev/stdin", "/dev/fd/0"):
+        if str(path) in STANDARD:
             return True
-        raise _endless(path)
+        raise DataError(f"{path}: {ENDLESS}")
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or str(path.parent) in FOLDERS
-
-
-def _endless(path: Path) -> DataError:
-    return DataError(f"{path}: is a device, which has no end; give the name of a file.")
 
 
 def copy_stream(path: Path, copy: Path) -> None:
     """Copy all that a stream delivers; at most as much as the process may use of memory."""
     most, copied = available_memory(), 0
-    with _opened(path) as source, copy.open("wb") as out:
+    if str(path) in STANDARD:
+        descriptor = os.dup(0)
+    else:  # without O_NONBLOCK, opening a pipe waits until somebody opens it for writing
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb", buffering=0) as source, copy.open("wb") as out:
         if os.isatty(source.fileno()):
             raise DataError(f"{path}: is a terminal; give a file, or a command that writes to it.")
         if stat.S_ISCHR(os.fstat(source.fileno()).st_mode) and source.read(1):
-            raise _endless(path)
+            raise DataError(f"{path}: {ENDLESS}")
         chunk = _first_byte(path, source) or source.read(CHUNK)
         while chunk:
             copied += len(chunk)
             if copied > most:
-                raise DataError(
-                    f"{path}: delivers more than the {format_bytes(most)} that the process may "
-                    "use; give fewer rows or columns."
-                )
+                limit = f"the {format_bytes(most)} that the process may use"
+                raise DataError(f"{path}: delivers more than {limit}; give fewer rows or columns.")
             out.write(chunk)
             chunk = source.read(CHUNK)
     if not copied:
         raise DataError(f"{path}: delivers nothing; is there a command that writes to it?")
-
-
-def _opened(path: Path) -> IO[bytes]:
-    if str(path) == STDIN or str(path) in ("/dev/stdin", "/dev/fd/0"):
-        return os.fdopen(os.dup(0), "rb", buffering=0)
-    # Without O_NONBLOCK, opening a pipe waits until somebody opens it for writing.
-    return os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb", buffering=0)
 
 
 def _first_byte(path: Path, source: IO[bytes]) -> bytes:
@@ -106,37 +99,35 @@ def _first_byte(path: Path, source: IO[bytes]) -> bytes:
 # What a file holds, by its first bytes; its suffix may be wrong or missing.
 
 
-# How files of the formats begin that can be told from their first bytes.
-STARTS = (
-    (b"PAR1", ".parquet"),
-    (b"ARROW1", ".arrow"),
-    (b"\xff\xff\xff\xff", ".arrow"),  # a stream
-    (b"FEA1", ".feather"),
-    (b"\x93NUMPY", ".npy"),
-    (b"\x89HDF", ".h5ad"),
-    (b"%%MatrixMarket", ".mtx"),
-)
-FORMATS = {
-    ".arrow": "Arrow",
-    ".csv": "delimited text",
-    ".feather": "Arrow",
-    ".h5ad": "H5AD",
-    ".mtx": "MatrixMarket",
-    ".ndjson": "NDJSON",
-    ".npy": "NPY",
-    ".npz": "NPZ",
-    ".parquet": "Parquet",
-    ".tsv": "delimited text",
-    ".xlsx": "Excel",
-}
+class Format(NamedTuple):
+    """What files of a format are called, how their names end and how the files begin."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    starts: tuple[bytes, ...] = ()
+    in_parts: bool = False  # whether ranges of rows can be read
+
+
 TEXTS = (".csv", ".dat", ".data", ".tab", ".tsv", ".txt")
-ALIKE = (TEXTS, (".jsonl", ".ndjson"), (".arrow", ".feather", ".ipc"), (".xlsm", ".xlsx"))
+DELIMITED = "delimited text"
+ARROW = (b"ARROW1", b"\xff\xff\xff\xff", b"FEA1")  # a file, a stream, the old Feather
+FORMATS = (
+    Format("Parquet", (".parquet", ".pq"), (b"PAR1",), in_parts=True),
+    Format("Arrow", (".arrow", ".feather", ".ipc"), ARROW, in_parts=True),
+    Format(DELIMITED, TEXTS, in_parts=True),
+    Format("NPY", (".npy",), (b"\x93NUMPY",), in_parts=True),
+    Format("Zarr", (".zarr",), in_parts=True),
+    Format("H5AD", (".h5ad",), (b"\x89HDF",)),
+    Format("MatrixMarket", (".mtx",), (b"%%MatrixMarket",)),
+    Format("NDJSON", (".ndjson", ".jsonl")),
+    Format("NPZ", (".npz",)),
+    Format("Excel", (".xlsx", ".xlsm")),
+)
+KNOWN = {suffix: each for each in FORMATS for suffix in each.suffixes}
 # The mark of UTF-32 in little-endian order begins with that of UTF-16.
 MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    *((mark, "utf-32") for mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
+    *((mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
 )
 LOOKED_AT = 4096
 
@@ -146,29 +137,22 @@ def told_suffix(path: Path) -> str:
     with path.open("rb") as file:
         start = file.read(LOOKED_AT)
         rest = b"" if b"\n" in start else file.readline(1 << 24)
-    for magic, suffix in STARTS:
-        if start.lstrip(b" \r\n").startswith(magic):
-            return suffix
+    for each in FORMATS:
+        if each.starts and start.lstrip(b" \r\n").startswith(each.starts):
+            return each.suffixes[0]
     if start.startswith(b"PK"):
-        return _archive(path)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                is_book = any(name.startswith("xl/") for name in archive.namelist())
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            is_book = False  # the reader of NPZ says what is wrong
+        return ".xlsx" if is_book else ".npz"
     first = (start + rest).lstrip().split(b"\n")[0]
-    return ".ndjson" if first.startswith(b"{") and _is_object(first) else ""
-
-
-def _archive(path: Path) -> str:
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return ".npz"  # its reader says what is wrong
-    return ".xlsx" if any(name.startswith("xl/") for name in names) else ".npz"
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
+        is_object = first.startswith(b"{") and isinstance(json.loads(first), dict)
     except (ValueError, RecursionError):
-        return False
+        is_object = False
+    return ".ndjson" if is_object else ""
 
 
 def sniffed_suffix(path: Path) -> str:
@@ -176,17 +160,20 @@ def sniffed_suffix(path: Path) -> str:
     told = told_suffix(path)
     if told:
         return told
-    with path.open("rb") as file:
-        start = file.read(LOOKED_AT).lstrip(b" \r\n")
+    start = _start(path).lstrip(b" \r\n")
     if start.startswith(b"{"):
         return ".ndjson"  # its reader says what is wrong
     return ".tsv" if b"\t" in start.split(b"\n")[0] else ".csv"
 
 
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LOOKED_AT)
+
+
 def is_text(path: Path) -> bool:
     """Whether the first bytes of a file are those of a text in an encoding that is read."""
-    with path.open("rb") as file:
-        start = file.read(LOOKED_AT)
+    start = _start(path)
     if any(start.startswith(mark) for mark, _ in MARKS):
         return True
     control = start.translate(None, delete=bytes([*range(32, 256), *b"\t\n\v\f\r"]))
@@ -195,7 +182,7 @@ def is_text(path: Path) -> bool:
 
 def same_kind(one: str, other: str) -> bool:
     """Whether two suffixes name the same format."""
-    return one == other or any(one in group and other in group for group in ALIKE)
+    return one == other or (one in KNOWN and KNOWN[one] is KNOWN.get(other))
 
 
 # A file as its reader gets it: as it is, or unpacked if it is compressed.
@@ -233,6 +220,13 @@ def format_suffix(path: Path) -> str:
 
 
 @contextlib.contextmanager
+def temporary(name: str) -> Iterator[Path]:
+    """The path of a file that is deleted when the block ends."""
+    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
+        yield Path(folder) / name
+
+
+@contextlib.contextmanager
 def opened(path: Path) -> Iterator[File]:
     """The file itself, or an unpacked copy if its first bytes are those of gzip.
 
@@ -244,8 +238,7 @@ def opened(path: Path) -> Iterator[File]:
         with _open_file(path, str(path)) as file:
             yield file
         return
-    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-        copy = Path(folder) / f"stream{''.join(path.suffixes)}"
+    with temporary(f"stream{''.join(path.suffixes)}") as copy:
         copy_stream(path, copy)
         with _open_file(copy, str(path)) as file:
             if file.suffix or path.suffix:
@@ -268,22 +261,17 @@ def _open_file(path: Path, name: str) -> Iterator[File]:
     if not packed and not PATTERN & set(str(path.absolute())):
         yield File(path.absolute(), name)
         return
-    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-        stand_in = Path(folder) / f"file{format_suffix(path)}"
+    with temporary(f"file{format_suffix(path)}") as stand_in:
         if packed:
             _unpack(path, stand_in, name)
         else:
-            _link(path, stand_in)
+            try:
+                stand_in.symlink_to(path.absolute())
+            except OSError:  # Windows allows links only to some users
+                shutil.copyfile(path, stand_in)
         if stand_in.stat().st_size == 0:
             raise DataError(f"{name}: the file is empty once unpacked.")
         yield File(stand_in, name)
-
-
-def _link(path: Path, link: Path) -> None:
-    try:
-        link.symlink_to(path.absolute())
-    except OSError:  # Windows allows links only to some users
-        shutil.copyfile(path, link)
 
 
 def _unpack(path: Path, copy: Path, name: str) -> None:
@@ -293,10 +281,8 @@ def _unpack(path: Path, copy: Path, name: str) -> None:
             while chunk := packed.read(CHUNK):
                 unpacked += len(chunk)
                 if unpacked > max(HARMLESS, RATIO * held):
-                    raise DataError(
-                        f"{name}: {format_bytes(held)} unpack to more than "
-                        f"{format_bytes(unpacked)}; if you trust the file, unpack it with gunzip."
-                    )
+                    sizes = f"{format_bytes(held)} unpack to more than {format_bytes(unpacked)}"
+                    raise DataError(f"{name}: {sizes}; if you trust it, unpack it with gunzip.")
                 out.write(chunk)
     except EOFError as error:
         raise DataError(f"{name}: the gzip file is cut short.") from error
@@ -305,7 +291,5 @@ def _unpack(path: Path, copy: Path, name: str) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        raise DataError(
-            f"{name}: no room to unpack it in {copy.parent.parent}; unpack it elsewhere, "
-            "or set TMPDIR."
-        ) from error
+        what = f"no room to unpack it in {copy.parent.parent}"
+        raise DataError(f"{name}: {what}; unpack it elsewhere, or set TMPDIR.") from error

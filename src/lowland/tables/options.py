@@ -7,15 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lowland._base.constraints import (
-    Anything,
-    Boolean,
-    Choice,
-    Cycles,
-    Names,
-    Orders,
-    Text,
-)
+from lowland._base.constraints import Anything, Boolean, Choice, Cycles, Names, Orders, Text
 from lowland._base.errors import PYTHON, ParameterError, Spelling
 from lowland._base.options import Options, option
 
@@ -27,9 +19,8 @@ class Codes(Names):
         if isinstance(value, str):
             return _parts(value)
         if isinstance(value, Mapping):
-            pairs = value.items()
-            return tuple(f"{name}={_plain(v)}" for name, each in pairs for v in _several(each))
-        return tuple(_plain(each) for each in _several(value))
+            return tuple(f"{name}={v}" for name, each in value.items() for v in _plain(each))
+        return tuple(_plain(value))
 
 
 class Steps(Names):
@@ -57,20 +48,18 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _several(value: Any) -> Sequence[Any]:
+def _plain(values: Any) -> list[str]:
+    """One or several values as texts."""
     import numpy as np
 
-    return value if isinstance(value, list | tuple | set | np.ndarray) else [value]
-
-
-def _plain(value: Any) -> str:
-    import numpy as np
-
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not isinstance(value, str | int | float):
-        raise ParameterError(f"missing_values: {value!r} is not allowed; expected numbers or text.")
-    return value.strip() if isinstance(value, str) else repr(value)
+    found = []
+    for value in values if isinstance(values, list | tuple | set | np.ndarray) else [values]:
+        value = value.item() if isinstance(value, np.generic) else value
+        if not isinstance(value, str | int | float):
+            what = f"{value!r} is not allowed; expected numbers or text"
+            raise ParameterError(f"missing_values: {what}.")
+        found.append(value.strip() if isinstance(value, str) else repr(value))
+    return found
 
 
 # Options that decide what is read; the others decide how it is prepared for a map.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,33 +18,22 @@ from lowland._engines.linalg.moments import without_gaps
 from lowland.preparation._categories import parse_codes
 from lowland.preparation._neighbors_fill import N_NEIGHBORS
 from lowland.preparation.preparation import Preparation
-from lowland.tables import Table, as_distances, as_table, read_distances, read_table
-from lowland.tables.columns.categories import (
-    TakingPart,
-    encoding_log,
-    frame_of,
-    refuse_remains,
-    take_part,
-)
-from lowland.tables.columns.missing import (
-    Dominant,
-    count_notes,
-    dominating,
-    dominating_note,
-    sentinel_notes,
-    without_missing,
-)
+from lowland.tables import Table, as_distances, as_table, read_distances
+from lowland.tables.columns import categories, missing
 from lowland.tables.contents import Contents, Request, free_name
 from lowland.tables.formats.arrays import LABEL_KINDS, load_npy
-from lowland.tables.in_memory import NAME, is_path, label_column
+from lowland.tables.in_memory import NAME, is_path, label_column, table_of
 from lowland.tables.opening import format_suffix, opened
 from lowland.tables.options import TableOptions
 from lowland.tables.several import examples, id_column_of, match_rows, no_match
 from lowland.tables.sources import read_source
+from lowland.tables.table import read_request
 
 if TYPE_CHECKING:
     import polars as pl
 
+# Options that mean the same to the reader.
+SAME = ("id_column", "part", "vector", "missing_values", "transpose", "use", "drop", "spelling")
 LISTED = 4  # names in a line of the log
 # Options about columns, which a matrix of distances does not have.
 COLUMN_OPTIONS = (
@@ -67,7 +57,7 @@ class Prepared(NamedTuple):
     dropped: list[Any]
     rows_read: int
     distances: bool
-    dominant: Sequence[Dominant] = ()  # what carries nearly all variance
+    dominant: Sequence[missing.Dominant] = ()  # what carries nearly all variance
     cautions: Sequence[str] = ()  # for a person who looks at the map
 
     @property
@@ -114,29 +104,24 @@ def read(
     # as labels they keep their values as they are written
     coded = [*options.one_hot, *(options.order or ())]
     columns = [name for name in options.columns if name not in coded]
-    labels = [*dict.fromkeys([*labels, *coded])]
-    how: dict[str, Any] = {
-        "columns": columns if options.columns else None,
-        "labels": [name for name in labels if name not in {*options.beside, *joined}],
-        "id_column": options.id_column,
-        "vector": options.vector,
-        "missing_values": options.missing_values,
-        "transpose": options.transpose,
-        "use": options.use,
-        "drop": options.drop,
-        "guess": guess,
-        "spelling": options.spelling,
-        "allow_missing": allow_missing,
-        "allow_text": allow_text,
-    }
+    elsewhere = {*options.beside, *joined}
+    request = Request(
+        columns if options.columns else None,
+        [name for name in dict.fromkeys([*labels, *coded]) if name not in elsewhere],
+        guess=guess,
+        allow_text=allow_text,
+        **{name: getattr(options, name) for name in SAME},
+    )
     if is_path(data):
-        table = _with_beside(read_table(data, part=options.part, **how), options.beside)
+        table = read_request(data, request, allow_missing=allow_missing)
+        table = _with_beside(table, options.beside)
     elif isinstance(data, Table):
         table = _with_beside(data, options.beside)
         table = _without_columns(table, options) if options.drop else table
     else:
-        table = as_table(data, beside=options.beside, part=options.part, name=name, **how)
-    hints = [*sentinel_notes(table, options), *count_notes(table, options)]
+        how = {"allow_missing": allow_missing, "beside": options.beside, "name": name}
+        table = table_of(data, request, **how)
+    hints = missing.sentinel_notes(table, options) + missing.count_notes(table, options)
     table = dataclasses.replace(table, notes=(*table.notes, *hints)) if hints else table
     return table if beside is None else beside.joined_to(table, options.spelling)
 
@@ -147,19 +132,16 @@ def _read_distances(data: Any, options: TableOptions) -> Table:
     for name in (*COLUMN_OPTIONS, *usual):
         value = getattr(options, name)
         if value not in usual.get(name, ((), False, None)):
-            raise DataError(
-                f"{say('similarities' if options.similarities else 'distances')}: a matrix of "
-                f"distances has no columns to choose, fill or scale; leave {say(name)} out."
-            )
-    how: dict[str, Any] = {
-        "allow_missing": options.missing_distances,
-        "similarities": options.similarities,
-    }
-    if is_path(data):
-        if isinstance(data, list | tuple):
-            raise DataError(f"{say('distances')}: distances are read from one file, not several.")
-        return _with_beside(read_distances(data, part=options.part, **how), options.beside)
-    return as_distances(data, beside=options.beside, part=options.part, **how)
+            asked = say("similarities" if options.similarities else "distances")
+            what = "a matrix of distances has no columns to choose, fill or scale"
+            raise DataError(f"{asked}: {what}; leave {say(name)} out.")
+    how: dict[str, Any] = {"part": options.part, "similarities": options.similarities}
+    how["allow_missing"] = options.missing_distances
+    if not is_path(data):
+        return as_distances(data, beside=options.beside, **how)
+    if isinstance(data, list | tuple):
+        raise DataError(f"{say('distances')}: distances are read from one file, not several.")
+    return _with_beside(read_distances(data, **how), options.beside)
 
 
 def _with_beside(table: Table, beside: Mapping[str, Any]) -> Table:
@@ -176,127 +158,109 @@ def prepare(table: Table, options: TableOptions) -> Prepared:
     """Drop rows, fill missing values, turn categories into numbers, scale."""
     rows_read = table.shape[0]
     if options.distances:
-        log = [f"distances between {rows_read} rows, as they are{_n_unknown(table.features)}"]
+        D = table.features
+        n_unknown = int(np.isnan(D).sum()) // 2 if isinstance(D, np.ndarray) else 0
+        unknown = f"; {n_unknown} of them not known" if n_unknown else ""
+        log = [f"distances between {rows_read} rows, as they are{unknown}"]
         return Prepared(table, table.features, None, log, [], rows_read, True)
-    part = take_part(table, options)
-    refuse_remains(table, options, part.names)
+    part = categories.take_part(table, options)
+    refused = categories.why_refused(table, options, part.names)
+    if refused is not None:
+        raise DataError(refused)
     table = part.table
     log = [_columns_used(table, part.names), *part.log]
-    table, dropped = without_missing(table, part, options, log)
-    X, preparation = _prepared_numbers(frame_of(table, part.names, part.dates), part, options, log)
+    table, dropped = missing.without_missing(table, part, options, log)
+    frame = categories.frame_of(table, part.names, part.dates)
+    X, preparation = _prepared_numbers(frame, part, options, log)
     names = table.feature_names if preparation is None else preparation.column_names_out()
     kept = preparation is not None and preparation.missing == "keep"
-    dominant = dominating(without_gaps(X) if kept else X, names, table.ids)
+    dominant = missing.dominating(without_gaps(X) if kept else X, names, table.ids)
     scaled = preparation is not None and preparation.spread_ is not None
     say = options.spelling.option
-    cautions = [dominating_note(found, scaled, say) for found in dominant]
+    cautions = [missing.dominating_note(found, scaled, say) for found in dominant]
     return Prepared(table, X, preparation, log, dropped, rows_read, False, dominant, cautions)
-
-
-def _n_unknown(D: Any) -> str:
-    """How many distances of an array are not known, if any."""
-    missing = int(np.isnan(D).sum()) // 2 if isinstance(D, np.ndarray) else 0
-    return f"; {missing} of them not known" if missing else ""
 
 
 def _without_columns(table: Table, options: TableOptions) -> Table:
     """The table without some columns, features or labels."""
-    names, drop, say = table.feature_names, options.drop, options.spelling.option
-    known = [*(names or ()), *table.labels.columns, *table.unused]
+    names, drop, say = table.feature_names or (), options.drop, options.spelling.option
+    known = [*names, *table.labels.columns, *table.unused]
     for name in drop:
         if name not in known:
             raise DataError(f"{table.source}: {say('drop')}: {unknown_name('column', name, known)}")
-    kept = [] if names is None else [name for name in names if name not in drop]
-    labels = table.labels.drop(drop, strict=False)
-    if names and not kept:
-        if not labels.width:
+    table = dataclasses.replace(table, labels=table.labels.drop(drop, strict=False))
+    kept = [name for name in names if name not in drop]
+    if len(kept) == len(names):
+        return table
+    sparse_names = None
+    if not kept:
+        if not table.labels.width:
             raise DataError(f"{table.source}: {say('drop')} leaves no column of numbers.")
-        features = np.empty((table.shape[0], 0))
-        return dataclasses.replace(
-            table, features=features, labels=labels, image_shape=None, sparse_names=None
-        )
-    if names is None or len(kept) == len(names):
-        return dataclasses.replace(table, labels=labels)
-    if table.sparse_names is not None:
-        places = np.flatnonzero([name in kept for name in names])
-        features = table.features[:, places]
-        return dataclasses.replace(
-            table, features=features, labels=labels, sparse_names=tuple(kept)
-        )
-    return dataclasses.replace(
-        table, features=table.features.select(kept), labels=labels, image_shape=None
-    )
+        features: Any = np.empty((table.shape[0], 0))
+    elif table.sparse_names is not None:
+        features = table.features[:, [i for i, name in enumerate(names) if name not in drop]]
+        sparse_names = tuple(kept)
+    else:
+        features = table.features.select(kept)
+    changed = {"sparse_names": sparse_names, "image_shape": None}
+    return dataclasses.replace(table, features=features, **changed)
 
 
 def _columns_used(table: Table, taking_part: Sequence[str]) -> str:
-    def names(given: Any) -> str:
-        return listing(list(given), LISTED, quote=False)
-
+    names = functools.partial(listing, most=LISTED, quote=False)
     rows, columns = table.shape
-    parts = [f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"]
-    parts[0] += f" ({names(table.feature_names)})" if table.feature_names else ""
-    if taking_part:
-        parts.append(f"{count(len(taking_part), 'other')} ({names(taking_part)})")
-    if table.has_ids:
-        parts.append(f"row id: {table.ids.name}")
+    numbers = f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"
     taken = {*taking_part}
     labels = [name for name in table.labels.columns if name not in taken]
-    if labels:
-        parts.append(f"kept as labels: {names(labels)}")
-    if table.unused:
-        parts.append(f"not used: {names(table.unused)}")
-    return "; ".join(parts)
-
-
-def _codes_of(features: Any, codes: Sequence[str]) -> list[str]:
-    """The codes for missing values that concern the features; the others were for labels."""
-    names = getattr(features, "columns", None)
-    parsed = zip(codes, parse_codes(codes), strict=True)
-    return [
-        text
-        for text, code in parsed
-        if code.column is None or names is None or code.column in names
+    parts = [
+        numbers + (f" ({names(table.feature_names)})" if table.feature_names else ""),
+        f"{count(len(taking_part), 'other')} ({names(taking_part)})" if taking_part else "",
+        f"row id: {table.ids.name}" if table.has_ids else "",
+        f"kept as labels: {names(labels)}" if labels else "",
+        f"not used: {names(table.unused)}" if table.unused else "",
     ]
-
-
-def _about_filling(preparation: Preparation) -> str:
-    """How missing values were filled, in words, and what that costs."""
-    missing = count(preparation.n_filled_, "missing value")
-    if preparation.missing == "keep":
-        return f"kept {missing}; the measures fill them with the column's mean"
-    if preparation.donors_ is None:
-        return f"filled {missing} with the column's {preparation.missing}"
-    held = format_bytes(preparation.donors_.nbytes)
-    return (
-        f"filled {missing} from the {N_NEIGHBORS} nearest rows; the model keeps the fitted rows "
-        f"({held}) to fill new ones"
-    )
+    return "; ".join(filter(None, parts))
 
 
 def _prepared_numbers(
-    features: pl.DataFrame | Any, part: TakingPart, options: TableOptions, log: list[str]
+    features: Any, part: categories.TakingPart, options: TableOptions, log: list[str]
 ) -> tuple[Any, Preparation | None]:
     """Filled and scaled numbers; without a preparation if that leaves them as they are."""
     fills = options.missing if options.missing not in ("drop", "refuse") else "refuse"
+    names = getattr(features, "columns", None)
+    given = options.missing_values
+    codes = [  # that concern the features; the others were for labels
+        text
+        for text, code in zip(given, parse_codes(given), strict=True)
+        if code.column is None or names is None or code.column in names
+    ]
     preparation = Preparation(
         scale="gower" if options.gower else options.scale,
         missing=fills,
-        missing_values=_codes_of(features, options.missing_values) or None,
+        missing_values=codes or None,
         normalize=options.steps or None,
         order=None if options.order is None else dict(options.order),
         cyclic=None if options.cyclic is None else dict(options.cyclic),
         dates=part.dates or None,
     )
     X = preparation.fit_transform(features)
-    log += encoding_log(preparation)
+    log += categories.encoding_log(preparation)
     if preparation.n_filled_:
-        log.append(_about_filling(preparation))
+        n_filled, how = count(preparation.n_filled_, "missing value"), preparation.missing
+        if how == "keep":
+            log.append(f"kept {n_filled}; the measures fill them with the column's mean")
+        elif preparation.donors_ is None:
+            log.append(f"filled {n_filled} with the column's {how}")
+        else:
+            held = format_bytes(preparation.donors_.nbytes)
+            rows = f"from the {N_NEIGHBORS} nearest rows; the model keeps the fitted rows ({held})"
+            log.append(f"filled {n_filled} {rows} to fill new ones")
     if options.steps:
-        one = preparation.n_empty_ == 1
-        empty = f"; {count(preparation.n_empty_, 'row')} of zeros "
-        empty += "stays as it is" if one else "stay as they are"
-        steps = f"normalized each row: {', then '.join(map(STEPS_IN_WORDS.get, options.steps))}"
-        log.append(steps + (empty if preparation.n_empty_ else ""))
+        n_empty = preparation.n_empty_
+        verb = "stays as it is" if n_empty == 1 else "stay as they are"
+        empty = f"; {count(n_empty, 'row')} of zeros {verb}" if n_empty else ""
+        steps = ", then ".join(STEPS_IN_WORDS[step] for step in options.steps)
+        log.append(f"normalized each row: {steps}{empty}")
     verb = "not scaled" if preparation.chosen_ == "none" else f"scaled: {preparation.chosen_}"
     log.append(f"{verb} ({preparation.reason_})")
     # What was declared holds for new rows, too, also if the fitted rows needed none of it.
@@ -325,53 +289,40 @@ class LabelFile(NamedTuple):
 
         Rows are found by their ids; if the table or the file has none, by their order.
         """
-        frame = self.contents.frame
+        frame, rows = self.contents.frame, table.shape[0]
         # One column is a label: there is nothing that an id could be the id of.
-        key = self._key(table) if table.has_ids and frame.width > 1 else None
-        if key is None:
-            labels, notes = self._by_order(table, spelling)
+        if table.has_ids and frame.width > 1:
+            labels, notes = self._by_id(table)
+        elif frame.height != rows:
+            option = spelling.option("id_column")
+            sizes = f"has {count(frame.height, 'row')} for the {rows} of {table.source}"
+            advice = f"name the column of row ids with {option}"
+            what = f"{sizes}, so labels cannot be joined by order"
+            raise DataError(f"{self.source}: {what}; {advice}.")
         else:
-            labels, notes = self._by_id(table, key)
+            by_order = "are joined by the order of the rows, without ids"
+            labels, notes = frame, [f"labels of {self.source} {by_order}"]
         taken = [*table.labels.columns, *(table.feature_names or ()), table.ids.name]
         renamed = {name: free_name(name, taken) for name in labels.columns}
         joined = table.with_labels(labels.rename(renamed))
         return dataclasses.replace(joined, notes=(*table.notes, *notes))
 
-    def _key(self, table: Table) -> str:
-        found = id_column_of(self.contents, table.ids.name)
-        return self.names[0] if found is None else found
-
-    def _by_order(self, table: Table, spelling: Spelling) -> tuple[pl.DataFrame, list[str]]:
-        frame, rows = self.contents.frame, table.shape[0]
-        if frame.height != rows:
-            raise DataError(
-                f"{self.source}: has {count(frame.height, 'row')} for the {rows} of "
-                f"{table.source}, so labels cannot be joined by the order of the rows; name the "
-                f"column of row ids with {spelling.option('id_column')}."
-            )
-        return frame, [f"labels of {self.source} are joined by the order of the rows, without ids"]
-
-    def _by_id(self, table: Table, key: str) -> tuple[pl.DataFrame, list[str]]:
+    def _by_id(self, table: Table) -> tuple[pl.DataFrame, list[str]]:
         import polars as pl
 
-        frame = self.contents.frame
-        match = match_rows(table.ids, frame[key], self.source)
+        source, frame = self.source, self.contents.frame
+        key = id_column_of(self.contents, table.ids.name) or self.names[0]
+        match = match_rows(table.ids, frame[key], source)
         if (match.places < 0).all():
-            raise DataError(
-                no_match(self.source, frame[key], table.source, table.ids, match)
-                + "; no label can be joined."
-            )
-        notes = [f"labels of {self.source} are joined by the ids in column {key!r}"]
+            wrong = no_match(source, frame[key], table.source, table.ids, match)
+            raise DataError(f"{wrong}; no label can be joined.")
+        notes = [f"labels of {source} are joined by the ids in column {key!r}"]
         if match.lost:
-            notes.append(
-                f"caution: {len(match.lost)} of {count(table.shape[0], 'row')} have no labels in "
-                f"{self.source}, such as {examples(match.lost)}"
-            )
+            lost = f"{len(match.lost)} of {count(table.shape[0], 'row')} have no labels in {source}"
+            notes.append(f"caution: {lost}, such as {examples(match.lost)}")
         if match.extra:
-            notes.append(
-                f"{self.source} has labels of {count(len(match.extra), 'row')} that the table "
-                f"lacks, such as {examples(match.extra)}"
-            )
+            more = f"{source} has labels of {count(len(match.extra), 'row')} that the table lacks"
+            notes.append(f"{more}, such as {examples(match.extra)}")
         places = pl.Series(match.places).set(pl.Series(match.places < 0), None)
         return frame.drop(key).select(pl.all().gather(places)), notes
 
@@ -384,9 +335,9 @@ def read_labels(path: str | os.PathLike[str]) -> LabelFile:
             contents = Contents(_labels_in_array(source, load_npy(file)))
     else:
         contents = read_source(path, Request(guess=False))
+    if is_sparse(contents.matrix):
+        raise DataError(f"{source}: is a sparse matrix, but labels are columns of a table.")
     if contents.matrix is not None:
-        if is_sparse(contents.matrix):
-            raise DataError(f"{source}: is a sparse matrix, but labels are columns of a table.")
         frame = _labels_in_array(source, np.asarray(contents.matrix))
         contents = Contents(contents.frame.hstack(frame) if contents.frame.width else frame)
     if contents.frame.height == 0 or contents.frame.width == 0:
@@ -398,13 +349,9 @@ def _labels_in_array(source: str, values: np.ndarray) -> pl.DataFrame:
     import polars as pl
 
     if values.dtype.kind not in LABEL_KINDS or values.ndim not in (1, 2):
-        raise DataError(
-            f"{source}: the array has shape {values.shape} and type {values.dtype}, expected "
-            "numbers or text, one or several for each row."
-        )
+        what = f"the array has shape {values.shape} and type {values.dtype}"
+        raise DataError(f"{source}: {what}, expected one or several numbers or texts per row.")
     columns = values.reshape(len(values), -1).T if values.size else []
-    names = [f"label_{i}" for i in range(1, len(columns) + 1)]
-    names = ["label"] if len(names) == 1 else names
-    return pl.DataFrame(
-        [label_column(source, name, column) for name, column in zip(names, columns, strict=True)]
-    )
+    names = ["label"] if len(columns) == 1 else [f"label_{i + 1}" for i in range(len(columns))]
+    found = [label_column(source, name, of) for name, of in zip(names, columns, strict=True)]
+    return pl.DataFrame(found)

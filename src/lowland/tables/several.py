@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import glob
 import os
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from lowland._base.errors import DataError, count, listing
 from lowland._base.validation import is_sparse
 from lowland.tables.budget import require_for_table
 from lowland.tables.columns.guessing import guess_roles
+from lowland.tables.columns.kinds import kind_of
 from lowland.tables.contents import Contents, Request, free_name
 from lowland.tables.sources import read_source
 
@@ -36,9 +38,7 @@ class Match(NamedTuple):
 
 def as_names(ids: pl.Series) -> pl.Series:
     """Ids as text; 7, 7.0 and " 7" are the same id."""
-    import polars as pl
-
-    text = ids.cast(pl.String, strict=False).str.strip_chars()
+    text = ids.cast(str, strict=False).str.strip_chars()
     return text.str.replace(r"^([+-]?\d+)\.0+$", "$1").alias("id")
 
 
@@ -49,11 +49,8 @@ def match_rows(wanted: pl.Series, there: pl.Series, source: str) -> Match:
     ours, theirs = as_names(wanted), as_names(there)
     known = theirs.drop_nulls()
     if known.n_unique() < len(known):
-        twice = known.filter(known.is_duplicated())[0]
-        raise DataError(
-            f"{source}: column {there.name!r} names rows twice, such as {twice!r}; one row for "
-            "each id is needed."
-        )
+        twice = f"names rows twice, such as {known.filter(known.is_duplicated())[0]!r}"
+        raise DataError(f"{source}: column {there.name!r} {twice}; one row for each id is needed.")
     places = pl.DataFrame([theirs]).with_row_index("place")
     found = pl.DataFrame([ours]).join(places, on="id", how="left", maintain_order="left")["place"]
     lost = ours.filter(found.is_null()).cast(pl.String).fill_null("(missing)").to_list()
@@ -162,31 +159,33 @@ def read_several(paths: Sequence[str], request: Request) -> Contents:
     import polars as pl
 
     parts = [read_source(path, request) for path in paths]
-    first = parts[0]
+    first, source = parts[0], shown_name(paths)
     for path, part in zip(paths[1:], parts[1:], strict=True):
         _check_alike(paths[0], first, path, part)
-    rows = [part.frame.height if part.matrix is None else part.matrix.shape[0] for part in parts]
     frame = pl.DataFrame()
     if first.frame.width:
         frames = [part.frame.select(first.frame.columns) for part in parts]
         try:
             frame = pl.concat(frames, how="vertical_relaxed")
         except pl.exceptions.PolarsError as error:
-            raise DataError(f"{shown_name(paths)}: the files do not fit: {error}.") from error
+            raise DataError(f"{source}: the files do not fit: {error}.") from error
     label = free_name(LABEL, list(first.schema))
-    names = np.repeat(np.array(_short_names(paths), dtype=object), rows)
-    frame = pl.DataFrame([*frame.get_columns(), pl.Series(label, names, dtype=pl.String)])
-    shapes = {part.image_shape for part in parts}
-    return Contents(
-        frame,
-        _stacked(shown_name(paths), [part.matrix for part in parts]),
-        first.matrix_names,
-        (*first.labels, label),
-        first.id_name,
-        _notes(paths, parts),
-        first.unread,
-        shapes.pop() if len(shapes) == 1 else None,
-        first.left_out,
+    short = [Path(path).name for path in paths]
+    short = short if len({*short}) == len(short) else [*paths]
+    names = np.repeat(np.array(short, dtype=object), [part.n_rows for part in parts])
+    # Notes that all files have are told once, others with the name of the file.
+    notes = [note for note in first.notes if all(note in part.notes for part in parts)]
+    for path, part in zip(paths, parts, strict=True):
+        notes += [f"{path}: {note}" for note in part.notes if note not in notes]
+    same_shape = len({part.image_shape for part in parts}) == 1
+    return dataclasses.replace(
+        first,
+        frame=pl.DataFrame([*frame.get_columns(), pl.Series(label, names, dtype=pl.String)]),
+        matrix=_stacked(source, [part.matrix for part in parts]),
+        labels=(*first.labels, label),
+        notes=(f"rows of {len(parts)} files; the label {LABEL!r} names them", *notes),
+        image_shape=first.image_shape if same_shape else None,
+        declared=False,
     )
 
 
@@ -195,11 +194,9 @@ def _check_alike(first_path: str, first: Contents, path: str, other: Contents) -
         raise DataError(f"{path}: has another form than {first_path}; stack files of one kind.")
     check_columns_alike(first_path, first.schema, path, other.schema, list(first.schema))
     if other.matrix is not None:
-        if first.matrix.shape[1] != other.matrix.shape[1]:
-            raise DataError(
-                f"{path}: has {count(other.matrix.shape[1], 'column')}, but {first_path} has "
-                f"{first.matrix.shape[1]}."
-            )
+        here, there = other.matrix.shape[1], first.matrix.shape[1]
+        if here != there:
+            raise DataError(f"{path}: has {count(here, 'column')}, but {first_path} has {there}.")
         if first.matrix_names != other.matrix_names:
             raise DataError(f"{path}: has its columns in another order than {first_path}.")
 
@@ -222,29 +219,12 @@ def check_columns_alike(
     if missing or added:
         lacks = f"lacks {listing(missing, 4)}" if missing else ""
         has = f"has {listing(added, 4)} beside the others" if added else ""
-        what = " and ".join(text for text in (lacks, has) if text)
-        raise DataError(
-            f"{path}: {what}; files that are read together have the columns of {first_path}."
-        )
+        what = " and ".join(filter(None, (lacks, has)))
+        raise DataError(f"{path}: {what}; all files must have the columns of {first_path}.")
     for name in wanted:
-        kinds = [kind_of(first[name]), kind_of(other[name])]
-        if kinds[0] != kinds[1] and "nothing" not in kinds:
-            raise DataError(
-                f"{path}: column {name!r} holds {kinds[1]}, but {kinds[0]} in {first_path}."
-            )
-
-
-def kind_of(dtype: Any) -> str:
-    """What the values of a column are, in a word."""
-    import polars as pl
-
-    if dtype == pl.Null:
-        return "nothing"
-    if dtype.is_numeric() or dtype == pl.Boolean:
-        return "numbers"
-    if dtype.is_nested():
-        return "lists"
-    return "dates" if dtype.is_temporal() else "text"
+        kind, own = kind_of(first[name]), kind_of(other[name])
+        if kind != own and "nothing" not in (kind, own):
+            raise DataError(f"{path}: column {name!r} holds {own}, but {kind} in {first_path}.")
 
 
 def _stacked(source: str, matrices: list[Any]) -> Any:
@@ -257,21 +237,3 @@ def _stacked(source: str, matrices: list[Any]) -> Any:
     rows, width = sum(len(matrix) for matrix in matrices), matrices[0].shape[1]
     require_for_table(source, rows, width, matrices[0].itemsize * width)
     return np.concatenate(matrices)
-
-
-def _short_names(paths: Sequence[str]) -> list[str]:
-    """Names without folders, if they differ."""
-    names = [Path(path).name for path in paths]
-    return names if len(set(names)) == len(names) else list(paths)
-
-
-def _notes(paths: Sequence[str], parts: Sequence[Contents]) -> tuple[str, ...]:
-    """Notes that all files have once, others with the name of the file."""
-    common = [note for note in parts[0].notes if all(note in part.notes for part in parts)]
-    own = [
-        f"{path}: {note}"
-        for path, part in zip(paths, parts, strict=True)
-        for note in part.notes
-        if note not in common
-    ]
-    return (f"rows of {len(parts)} files; the label {LABEL!r} names them", *common, *own)

@@ -36,26 +36,16 @@ def table_html(table: Table) -> str:
     rows, columns = table.shape
     names = table.feature_names or tuple(f"column {i}" for i in range(columns))
     shown, labels = names[:SHOWN_COLUMNS], table.labels.columns[:SHOWN_COLUMNS]
-    features = _first(table.features, len(shown))
+    head = table.features[:SHOWN_ROWS, : len(shown)]  # a sparse matrix shows its zeros
+    features = (head.toarray() if table.is_sparse else np.asarray(head)).tolist()
     beside = table.labels.select(labels).head(SHOWN_ROWS).rows() if labels else [()] * len(features)
     gap = ["…"] if columns > len(shown) else []
-    body = [
-        (row, *numbers, *gap, *texts)
-        for row, numbers, texts in zip(
-            table.ids.head(SHOWN_ROWS).to_list(), features, beside, strict=True
-        )
-    ]
+    ids = table.ids.head(SHOWN_ROWS).to_list()
+    body = [(row, *x, *gap, *texts) for row, x, texts in zip(ids, features, beside, strict=True)]
     headings = [table.ids.name, *shown, *gap, *(f"{label} (label)" for label in labels)]
     left_out = max(0, rows - SHOWN_ROWS)
     notes = html_lines(table.notes) if table.notes else ""
     return html_table(headings, body, repr(table), left_out=left_out) + notes
-
-
-def _first(features: Any, columns: int) -> list[list[Any]]:
-    """The first numbers of the first rows; a sparse matrix shows its zeros."""
-    head = features[:SHOWN_ROWS, :columns]
-    dense = head.toarray() if hasattr(head, "toarray") else np.asarray(head)
-    return dense.tolist()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -263,31 +253,21 @@ def read_table(
     >>> table.shape, table.labels.columns
     ((150, 4), ['class'])
     """
+    request = Request(columns, labels, id_column, part, vector, missing_values, transpose)
+    roles = {"use": use, "drop": drop, "guess": guess, "allow_text": allow_text}
+    request = request._replace(spelling=spelling, **roles)
+    return read_request(source, request, allow_missing=allow_missing)
+
+
+def read_request(source: Any, request: Request, *, allow_missing: bool) -> Table:
+    """The table that :func:`read_table` returns."""
     paths = listed_sources(source)
-    name = shown_name(paths)
-    request = Request(
-        columns=None if columns is None else tuple(columns),
-        labels=tuple(labels),
-        id_column=id_column,
-        part=part,
-        vector=vector,
-        missing_values=tuple(missing_values),
-        transpose=transpose,
-        use=tuple(use),
-        drop=tuple(drop),
-        guess=guess,
-        allow_text=allow_text,
-        spelling=spelling,
-    )
-    one, wanted = len(paths) == 1, request.for_reader()
-    contents = read_source(paths[0], wanted) if one else read_several(paths, wanted)
+    name, wanted = shown_name(paths), request.for_reader()
+    if len(paths) == 1:
+        contents = read_source(paths[0], wanted)
+        return make_table(name, contents, request, allow_missing=allow_missing)
+    contents = read_several(paths, wanted)
     table = make_table(name, contents, request, allow_missing=allow_missing)
-    table = table if part is None else dataclasses.replace(table, part=part)
-    return table if one else _with_doubtful_ids(table)
-
-
-def _with_doubtful_ids(table: Table) -> Table:
-    """The table, with a note if rows of several files have the same id."""
     twice = table.ids.filter(table.ids.is_duplicated()).unique(maintain_order=True)
     if not len(twice):
         return table
@@ -310,12 +290,13 @@ def make_table(
     return Table(
         name,
         features,
-        _labels(contents, roles.labels),
+        contents.columns(roles.labels),
         row_ids(contents, roles.id_name, features.shape[0]),
         tuple(roles.unused),
         notes,
         sparse_names,
         contents.image_shape,
+        part=request.part,
         guesses=roles.guesses,
         by_type=roles.by_type,
         left_out=tuple(roles.dropped),
@@ -351,26 +332,17 @@ def _features(
     names = contents.matrix_names
     if names is not None and list(names) != roles.features:
         place = {name: i for i, name in enumerate(names)}
-        apart = [name for name in roles.features if name not in place]
-        if apart:
-            raise DataError(
-                f"{source}: {apart[0]!r} is a label beside the sparse matrix, not a column of it."
-            )
+        for name in roles.features:
+            if name not in place:
+                what = f"{name!r} is a label beside the sparse matrix, not a column of it"
+                raise DataError(f"{source}: {what}.")
         matrix = matrix[:, [place[name] for name in roles.features]]
         matrix.sort_indices()
         names = tuple(roles.features)
     elif names is None and request.columns is not None:
         check_width(source, matrix, request.columns)
-        names = request.columns
+        names = tuple(request.columns)
     return finite_sparse(source, matrix, names, allow_missing=allow_missing), names
-
-
-def _labels(contents: Contents, names: Sequence[str]) -> pl.DataFrame:
-    import polars as pl
-
-    if names and contents.matrix_names is None:  # each name alone would be searched for
-        return contents.frame.select(names)
-    return pl.DataFrame([contents.column(name) for name in names])
 
 
 def row_ids(contents: Contents, id_name: str | None, rows: int) -> pl.Series:
@@ -378,5 +350,5 @@ def row_ids(contents: Contents, id_name: str | None, rows: int) -> pl.Series:
     import polars as pl
 
     if id_name is not None:
-        return contents.column(id_name)
+        return contents.columns([id_name]).to_series()
     return pl.Series("row", np.arange(rows, dtype=np.int64))

@@ -7,10 +7,9 @@ survey, the categories are the data.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from lowland._base.errors import DataError, count, listing, unknown_name
 from lowland.preparation._categories import as_text
@@ -18,6 +17,7 @@ from lowland.preparation._dates import looks_like_dates
 from lowland.preparation.preparation import Preparation
 from lowland.tables import Table
 from lowland.tables.columns.guessing import is_the_class
+from lowland.tables.columns.kinds import described, is_text
 from lowland.tables.options import TableOptions
 
 if TYPE_CHECKING:
@@ -52,15 +52,10 @@ _ORDERS = (
 )
 
 
-def _places(line: str) -> dict[str, int]:
-    return {
-        word.strip(): place
-        for place, words in enumerate(line.split(","))
-        for word in words.split("|")
-    }
-
-
-_PLACES = tuple(_places(line) for line in _ORDERS)
+_PLACES = tuple(
+    {word.strip(): i for i, words in enumerate(line.split(",")) for word in words.split("|")}
+    for line in _ORDERS
+)
 
 
 def known_order(values: Sequence[str]) -> list[str] | None:
@@ -72,7 +67,7 @@ def known_order(values: Sequence[str]) -> list[str] | None:
     if len(values) < FEWEST:
         return None
     for places in _PLACES:
-        found = [places.get(_word(value)) for value in values]
+        found = [places.get(value.strip().casefold().replace("_", " ")) for value in values]
         if None not in found and len({*found}) == len(found):
             return [value for _, value in sorted(zip(found, values, strict=True))]  # type: ignore[type-var]
     return None
@@ -88,7 +83,8 @@ def shared_orders(columns: Mapping[str, Sequence[str]]) -> list[tuple[list[str],
     """
     groups: list[tuple[list[str], list[str]]] = []
     for name, values in columns.items():
-        if known_order(values) is None:
+        own = known_order(values)
+        if own is None:
             continue
         for names, order in groups:
             wider = known_order([*dict.fromkeys([*order, *values])])
@@ -97,12 +93,8 @@ def shared_orders(columns: Mapping[str, Sequence[str]]) -> list[tuple[list[str],
                 order[:] = wider
                 break
         else:
-            groups.append(([name], known_order(values) or []))
+            groups.append(([name], own))
     return groups
-
-
-def _word(value: str) -> str:
-    return value.strip().casefold().replace("_", " ")
 
 
 MOST_LEVELS = 50  # values of a category; text with more is a name or a remark
@@ -122,23 +114,49 @@ class TakingPart(NamedTuple):
 def take_part(table: Table, options: TableOptions) -> TakingPart:
     """Choose the columns that take part beside the numbers."""
     log: list[str] = []
+    labels, ordered = table.labels, options.order or {}
     asked = _asked(table, options)
     # Dates are found only among columns that somebody named, or that might be categories.
-    named = {*asked}
-    free = [name for name in _free_texts(table, options) if name not in named]
-    few = [name for name in free if few_values(table.labels[name])]
-    chosen = _chosen(table, options, few, asked, log)
-    taken = {*asked, *chosen}
-    names = [name for name in table.labels.columns if name in taken]
+    settled = {*options.labels, options.target, *options.kept, *options.beside, table.ids.name}
+    settled |= {*asked}
+    free = [c.name for c in labels if c.name not in settled and _is_text_without_dates(c)]
+    few = [name for name in free if few_values(labels[name])]
+    taken = {*asked, *_chosen(table, options, few, asked, log)}
+    names = [name for name in labels.columns if name in taken]
     if not names and not table.shape[1]:
         raise _nothing_to_map(table, options, few)
-    dates = [
-        name
-        for name in names
-        if name not in (options.order or {}) and _is_date(table, name, options)
-    ]
-    _hint_orders(table, options, [*few, *(name for name in asked if name in options.one_hot)], log)
-    return TakingPart(_with_labels_first(table, options, free, names), names, dates, log)
+    dates = [n for n in names if n not in ordered and _is_date(labels[n], options)]
+    values = {}
+    for name in [*few, *(name for name in asked if name in options.one_hot)]:
+        if name not in ordered and labels[name].n_unique() <= MOST_LEVELS:
+            values[name] = sorted({*as_text(labels[name]).to_list()} - {None})
+    for alike, order in shared_orders(values):
+        seem, what = ("looks", "it") if len(alike) == 1 else ("look", "them")
+        option = order_option(options, alike, order)
+        shown = listing(alike, LISTED, quote=False)
+        log.append(f"{shown} {seem} ordered; {option} maps {what} as equal steps")
+    if options.categories == "drop":
+        labels = labels.drop([name for name in free if name not in taken])
+    if names:  # labels come first, as a color is looked for among them from the start
+        labels = labels.select([*(name for name in labels.columns if name not in taken), *names])
+    return TakingPart(dataclasses.replace(table, labels=labels), names, dates, log)
+
+
+def _is_text_without_dates(column: pl.Series) -> bool:
+    import polars as pl
+
+    if column.dtype == pl.String:
+        return not looks_like_dates(column)
+    return column.dtype in (pl.Boolean, pl.Categorical, pl.Enum)
+
+
+def _is_date(column: pl.Series, options: TableOptions) -> bool:
+    """Dates by type, and text that is used as such."""
+    if column.dtype.is_temporal():
+        return True
+    if not is_text(column.dtype) or column.name in options.one_hot:
+        return False
+    return column.name in (options.cyclic or {}) or looks_like_dates(column)
 
 
 def frame_of(table: Table, names: Sequence[str], dates: Sequence[str]) -> Any:
@@ -147,16 +165,12 @@ def frame_of(table: Table, names: Sequence[str], dates: Sequence[str]) -> Any:
 
     if not names:
         return table.features
-    columns = [
-        table.labels[name] if name in dates else as_text(table.labels[name]) for name in names
-    ]
+    columns = [as_text(table.labels[n]) if n not in dates else table.labels[n] for n in names]
     if not table.shape[1]:
         return pl.DataFrame(columns)
     if not isinstance(table.features, pl.DataFrame):
-        raise DataError(
-            f"{table.source}: {listing(names)} cannot take part, because the other columns have "
-            "no names or are sparse; give a table whose columns have names."
-        )
+        why = "because the other columns have no names or are sparse"
+        raise DataError(f"{table.source}: {listing(names)} cannot take part, {why}.")
     return table.features.hstack(columns)
 
 
@@ -202,34 +216,15 @@ def encoding_log(preparation: Preparation) -> list[str]:
 def _asked(table: Table, options: TableOptions) -> list[str]:
     """Label columns that the user wants to take part."""
     known = list(table.labels.columns)
-    say = options.spelling.option
-    features = {*(table.feature_names or ())}
     for option in ("one_hot", "order", "cyclic"):
+        every = [*known, *(table.feature_names or ())] if option == "cyclic" else known
         for name in getattr(options, option) or ():
-            if name not in known and not (option == "cyclic" and name in features):
-                every = [*known, *features] if option == "cyclic" else known
-                raise DataError(
-                    f"{table.source}: {say(option)}: {unknown_name('column', name, every)}"
-                )
+            if name not in every:
+                what = unknown_name("column", name, every)
+                raise DataError(f"{table.source}: {options.spelling.option(option)}: {what}")
     named = {*options.one_hot, *(options.order or ()), *(options.cyclic or ())}
     named |= {*options.columns, *options.use}
     return [name for name in known if name in named]
-
-
-def _free_texts(table: Table, options: TableOptions) -> list[str]:
-    """Columns of text and truth values whose role nobody has chosen."""
-    import polars as pl
-
-    settled = {*options.labels, options.target, *options.kept, *options.beside}
-    kinds = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
-    return [
-        column.name
-        for column in table.labels
-        if column.dtype in kinds
-        and column.name not in settled
-        and column.name != table.ids.name
-        and not (column.dtype == pl.String and looks_like_dates(column))
-    ]
 
 
 def _chosen(
@@ -243,64 +238,29 @@ def _chosen(
     if how == "auto" and (table.shape[1] >= ENOUGH_NUMBERS or not mappable):
         apart = [name for name in few if not is_the_class(name)]
         if mappable and apart:
-            log.append(
-                f"text is not mapped: {listing(apart, LISTED, quote=False)} "
-                f"({say('categories', 'one-hot')} maps it)"
-            )
+            back = f"{say('categories', 'one-hot')} maps it"
+            log.append(f"text is not mapped: {listing(apart, LISTED, quote=False)} ({back})")
         return []
     if how == "auto" and len(few) + len(asked) + table.shape[1] < ENOUGH_NUMBERS:
         return []  # a map of one category shows nothing
-    kept = _label_kept(table, options, few) if how == "auto" or options.learns else None
+    kept = None  # the category that a map is compared with, if others are left
+    free = len(few) + table.shape[1] > 1 and options.target not in table.labels.columns
+    if free and (how == "auto" or options.learns):
+        named = [name for name in few if is_the_class(name)]
+        kept = next(iter(named or (few if options.learns else ())), None)
     chosen = [name for name in few if name != kept]
     if how == "auto":
         numbers = count(table.shape[1], "column") if table.shape[1] else "no column"
-        log.append(
-            f"text takes part, because there is {numbers} of numbers "
-            f"({say('categories', 'label')} maps no text)"
-        )
+        back = f"{say('categories', 'label')} maps no text"
+        log.append(f"text takes part, because there is {numbers} of numbers ({back})")
     if kept is not None:
         way = "" if options.learns else f" ({say('categories', 'one-hot')} maps it, too)"
         log.append(f"{kept} stays a label{way}")
     return chosen
 
 
-def _label_kept(table: Table, options: TableOptions, few: list[str]) -> str | None:
-    """The category that a map is compared with, if others are left."""
-    if len(few) + table.shape[1] < 2 or options.target in table.labels.columns:
-        return None
-    named = [name for name in few if is_the_class(name)]
-    return next(iter(named or (few if options.learns else ())), None)
-
-
-def _is_date(table: Table, name: str, options: TableOptions) -> bool:
-    """Dates by type, and text that is used as such."""
-    import polars as pl
-
-    column = table.labels[name]
-    if column.dtype.is_temporal():
-        return True
-    if column.dtype != pl.String or name in options.one_hot:
-        return False
-    return name in (options.cyclic or {}) or looks_like_dates(column)
-
-
-def _with_labels_first(
-    table: Table, options: TableOptions, free: list[str], names: list[str]
-) -> Table:
-    """The table whose labels come first, as a color is looked for among them from the start."""
-    labels = table.labels
-    taken = {*names}
-    if options.categories == "drop":
-        labels = labels.drop([name for name in free if name not in taken])
-    if not names:
-        return dataclasses.replace(table, labels=labels)
-    order = [*(name for name in labels.columns if name not in taken), *names]
-    return dataclasses.replace(table, labels=labels.select(order))
-
-
 def _nothing_to_map(table: Table, options: TableOptions, few: list[str]) -> DataError:
     say = options.spelling.option
-    found = [f"{column.name!r} ({column.dtype})" for column in table.labels]
     advice = f"{say('categories', 'one-hot')} maps text of few values"
     if not few:
         advice = (
@@ -313,25 +273,8 @@ def _nothing_to_map(table: Table, options: TableOptions, few: list[str]) -> Data
         back = options.spelling.columns("use", [guess.name for guess in numbers])
         return DataError(f"{table.source}: no column is left to map ({reasons}); {back} maps it.")
     lack = f"{say('drop')} leaves no" if options.drop else "no"
-    return DataError(
-        f"{table.source}: {lack} column of numbers; found {listing(found, quote=False)}; {advice}."
-    )
-
-
-# --- hints ------------------------------------------------------------------------------------
-
-
-def _hint_orders(table: Table, options: TableOptions, names: Sequence[str], log: list[str]) -> None:
-    values = {}
-    for name in names:
-        column = table.labels[name]
-        if name not in (options.order or {}) and column.n_unique() <= MOST_LEVELS:
-            values[name] = sorted({*as_text(column).to_list()} - {None})
-    for alike, order in shared_orders(values):
-        seem, what = ("looks", "it") if len(alike) == 1 else ("look", "them")
-        option = order_option(options, alike, order)
-        shown = listing(alike, LISTED, quote=False)
-        log.append(f"{shown} {seem} ordered; {option} maps {what} as equal steps")
+    found = described(table.labels.schema)
+    return DataError(f"{table.source}: {lack} column of numbers; found {found}; {advice}.")
 
 
 def order_option(options: TableOptions, names: Sequence[str], order: Sequence[str]) -> str:
@@ -343,16 +286,6 @@ def order_option(options: TableOptions, names: Sequence[str], order: Sequence[st
     return f"order=dict.fromkeys({list(names)}, {list(order)})"
 
 
-def missing_in(table: Table, part: TakingPart, options: TableOptions) -> dict[str, np.ndarray]:
-    """Where ordered values and dates are missing, by column; a missing category is a category."""
-    numbers = [*part.dates, *(name for name in part.names if name in (options.order or {}))]
-    return {
-        name: table.labels[name].is_null().to_numpy()
-        for name in dict.fromkeys(numbers)
-        if table.labels[name].has_nulls()
-    }
-
-
 # --- a map of few columns is refused if most of the table was set aside and nobody asked for it ---
 
 
@@ -361,43 +294,42 @@ LOOKED_AT = 10_000  # rows that tell what a column of text holds
 # 1,234 · 12 kg · 3.4% · <0.5 · $ 17
 NUMBER_LIKE = r"^\s*[<>~]?\s*[-+]?\s*[$€£¥]?\s*[-+]?\d[\d.,' ]*\s*[%‰°µ²³$€£¥/a-zA-Z]{0,6}\s*$"
 LONGEST = 200  # characters of a list of columns that can be copied
+NUMBERS, TEXTS = "text that looks like numbers", "text of many values"
+NESTED, LABELS = "lists, records or bytes", "text or dates that recur"
 
 
-class SetAside(NamedTuple):
-    """Columns that nobody asked to set aside, by what they hold."""
+def _set_aside(table: Table, names: list[str]) -> dict[str, list[str]]:
+    """Columns that nobody asked to set aside, by a description of what they hold.
 
-    numbers: list[str]  # text that looks like numbers
-    texts: list[str]  # many different texts
-    nested: list[str]  # lists, records, bytes
-    labels: list[str]  # texts that recur, dates
-    example: str
-
-    def n_doubtful(self, has_ids: bool) -> int:
-        """How many of them may be measurements or texts that a map should have used.
-
-        Columns of recurring text or dates are what tables have as labels beside few measurements,
-        up to three; more of them are data. One column of different texts names the rows. Ids and
-        classes do not count at all.
-        """
-        names = 0 if has_ids else min(1, len(self.texts))
-        labels = max(0, len(self.labels) - ORDINARY_LABELS)
-        return len(self.numbers) + len(self.texts) - names + len(self.nested) + labels
-
-
-def refuse_remains(table: Table, options: TableOptions, taking_part: Sequence[str]) -> None:
-    """Refuse to map a table of which more columns were set aside in doubt than would be mapped.
-
-    ``taking_part`` are columns of text or dates that are mapped beside the numbers.
+    Text that looks like numbers is described with an example.
     """
-    reason = why_refused(table, options, taking_part)
-    if reason is not None:
-        raise DataError(reason)
+    numbers, texts, recurring, example = [], [], [], ""
+    for name in names:
+        column = table.labels[name].drop_nulls()
+        some = column.head(LOOKED_AT)
+        alike = some.str.contains(NUMBER_LIKE) if is_text(column.dtype) else some.is_null()
+        if 2 * alike.sum() > len(some):
+            numbers.append(name)
+            example = example or f", such as {some.filter(alike)[0][:40]!r}"
+        elif not is_text(column.dtype) or some.n_unique() <= max(2, len(some) // 2):
+            recurring.append(name)
+        else:
+            texts.append(name)
+    found = {NUMBERS + example: numbers, TEXTS: texts, NESTED: [*table.left_out], LABELS: recurring}
+    return {what: names for what, names in found.items() if names}
 
 
 def why_refused(table: Table, options: TableOptions, taking_part: Sequence[str] = ()) -> str | None:
     """Why the table would not be mapped, or None.
 
-    A single column that is left of several is refused, too: a map of it says nothing.
+    It is not if more columns were set aside in doubt than would be mapped, or if a single column
+    is left of several: a map of it says nothing. ``taking_part`` are columns of text or dates that
+    are mapped beside the numbers.
+
+    In doubt are columns that may be measurements or texts that a map should have used. Columns of
+    recurring text or dates are what tables have as labels beside few measurements, up to three;
+    more of them are data. One column of different texts names the rows. Ids and classes do not
+    count at all.
     """
     if options.columns or options.distances or table.feature_names is None:
         return None
@@ -407,66 +339,34 @@ def why_refused(table: Table, options: TableOptions, taking_part: Sequence[str] 
     if n_features > 1 and n_apart <= n_features:
         return None
     found = _set_aside(table, unasked)
-    doubtful = found.n_doubtful(table.has_ids)
+    sizes = Counter({what: len(names) for what, names in found.items()})
+    doubtful = sizes.total() - min(sizes[LABELS], ORDINARY_LABELS)
+    doubtful -= 0 if table.has_ids else min(1, sizes[TEXTS])
     guessed = [guess for guess in table.guesses if not guess.is_text]
     said_so = options.use or options.labels or options.drop or options.target
     alone = n_features == 1 and not said_so and (doubtful or n_apart + len(guessed) > 1)
     if doubtful <= n_features and not alone:
         return None
-    return _message(table, options, found, n_features, n_apart + len(guessed))
-
-
-def _set_aside(table: Table, names: list[str]) -> SetAside:
-    import polars as pl
-
-    found = SetAside([], [], list(table.left_out), [], "")
-    for name in names:
-        column = table.labels[name].drop_nulls()
-        if column.dtype != pl.String:
-            found.labels.append(name)
-            continue
-        some = column.head(LOOKED_AT)
-        alike = some.str.contains(NUMBER_LIKE)
-        if len(some) and alike.mean() > 0.5:  # type: ignore[operator]
-            found.numbers.append(name)
-            example = some.filter(alike)[0]
-            found = found._replace(example=found.example or f", such as {example[:40]!r}")
-        elif some.n_unique() <= max(2, len(some) // 2):
-            found.labels.append(name)
-        else:
-            found.texts.append(name)
-    return found
-
-
-def _message(
-    table: Table, options: TableOptions, found: SetAside, n_features: int, n_apart: int
-) -> str:
+    guesses = {guess.name: guess.reason for guess in guessed}
     say = options.spelling
-    groups = [
-        (found.numbers, f"text that looks like numbers{found.example}"),
-        (found.texts, "text of many values"),
-        (found.nested, "lists, records or bytes"),
-        (found.labels, "text or dates that recur"),
-    ]
-    apart = [f"{listing(names, 5)} ({reason})" for names, reason in groups if names]
-    guesses = [guess for guess in table.guesses if not guess.is_text]
-    apart += [f"{guess.name!r} ({guess.reason})" for guess in guesses]
-    labels = [*found.numbers, *found.texts, *found.labels]
+    apart = [f"{listing(names, 5)} ({what})" for what, names in found.items()]
+    apart += [f"{name!r} ({reason})" for name, reason in guesses.items()]
     ways = [f"{say.option('columns')} names the columns to map"]
-    if labels:
-        listed = say.columns("labels", labels)
+    texts = [name for what, names in found.items() if what != NESTED for name in names]
+    if texts:
+        listed = say.columns("labels", texts)
         listed = listed if len(listed) <= LONGEST else say.option("labels")
         ways.append(f"{listed} keeps text as labels")
         ways.append(f"{say.option('drop')} leaves columns out")
-    if found.labels:
+    if LABELS in found:
         ways.append(f"{say.option('categories', 'one-hot')} maps text of few values")
-    if found.nested:
+    if NESTED in found:
         ways.append(f"{say.option('vector')} maps a column of lists")
     if guesses:
-        ways.append(f"{say.columns('use', [guess.name for guess in guesses])} maps ids or classes")
-    mapped = listing(list(table.feature_names or ()), 5)
+        ways.append(f"{say.columns('use', [*guesses])} maps ids or classes")
+    mapped = listing(list(table.feature_names), 5)
+    total = count(n_features + n_apart + len(guesses), "column")
     return (
-        f"{table.source}: only {n_features} of {count(n_features + n_apart, 'column')} would be "
-        f"mapped ({mapped}). Set aside without being asked: {'; '.join(apart)}. Say what is meant: "
-        f"{'; '.join(ways)}."
+        f"{table.source}: only {n_features} of {total} would be mapped ({mapped}). Set aside "
+        f"without being asked: {'; '.join(apart)}. Say what is meant: {'; '.join(ways)}."
     )

@@ -16,6 +16,7 @@ Measurements come first in doubt: several columns in sequence are ranks, and sta
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lowland._base.errors import PYTHON, Spelling
+from lowland.tables.columns.kinds import is_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,6 +40,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# An id or a class whatever the values are; an id if no value occurs twice, a class of few values.
+ID, CLASS, COUNTER, CODE = "id", "class", "counter", "code"
 WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
 
 # The last word of an id, whatever the values are, as long as they are whole numbers or text.
@@ -46,9 +50,13 @@ ID_WORDS = _words(
     "patientid customerid sampleid cellid recordid caseid subjectid studentid orderid "
     "productid itemid eventid passengerid"
 )
-ID_PAIRS = frozenset(
-    [("zip", "code"), ("postal", "code"), ("post", "code"), ("row", "names"), ("row", "name")]
-)
+ID_PAIRS = {
+    ("zip", "code"),
+    ("postal", "code"),
+    ("post", "code"),
+    ("row", "names"),
+    ("row", "name"),
+}
 # Names that are those of an id only if no value occurs twice.
 COUNTER_NAMES = _words(
     "index idx row case event sample record observation obs key number no nr num phone "
@@ -104,42 +112,26 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in WORD.findall(name))
 
 
-def names_an_id(words: tuple[str, ...]) -> bool:
-    """Whether the name alone says that the column identifies something."""
-    if not words or _is_counted(words):
-        return False
-    if words[-1] in ID_WORDS or words[-2:] in ID_PAIRS:
-        return True
-    return words[0] == "id" and not words[1].isdecimal()  # id_patient; id_01 may be anything
-
-
-def may_be_id(words: tuple[str, ...]) -> bool:
-    """Whether the name is that of an id if no value occurs twice."""
+def said_by(words: tuple[str, ...]) -> set[str]:
+    """What a name says about whole numbers: one of the four below, several of them, or nothing."""
+    found: set[str] = set()
     if not words:
-        return False
+        return found
+    if len(words) == 1 or words[0] not in COUNTING:  # else it says how many, or whether one
+        first = words[0] == "id" and not words[-1].isdecimal()  # id_patient; id_01 may be anything
+        if first or words[-1] in ID_WORDS or words[-2:] in ID_PAIRS:
+            found.add(ID)
+        if _main_word(words) in CLASS_WORDS or not CLUSTERINGS.isdisjoint(words):
+            found.add(CLASS)
+        if _main_word(words) in FEW_VALUED:
+            found.add(CODE)
     if len(words) == 1:
-        return words[0] in COUNTER_NAMES
-    if words[0] == UNNAMED and words[-1].isdecimal():
-        return True
-    numbered = words[-1] in NUMBER_ENDS and words[-2] in NUMBERED
-    return numbered or (words[-1] in COUNTER_ENDS and MEASURED.isdisjoint(words))
-
-
-def names_a_class(words: tuple[str, ...]) -> bool:
-    """Whether whole numbers under this name are classes."""
-    if not words or _is_counted(words):
-        return False
-    return _main_word(words) in CLASS_WORDS or not CLUSTERINGS.isdisjoint(words)
-
-
-def codes_a_class(words: tuple[str, ...]) -> bool:
-    """Whether few whole numbers under this name are classes."""
-    return bool(words) and not _is_counted(words) and _main_word(words) in FEW_VALUED
-
-
-def _is_counted(words: tuple[str, ...]) -> bool:
-    """Whether the column says how many there are, or whether there is one."""
-    return len(words) > 1 and words[0] in COUNTING
+        counts = words[0] in COUNTER_NAMES
+    else:
+        numbered = words[-1] in NUMBER_ENDS and words[-2] in NUMBERED
+        ended = words[-1] in COUNTER_ENDS and MEASURED.isdisjoint(words)
+        counts = numbered or ended or (words[0] == UNNAMED and words[-1].isdecimal())
+    return found | {COUNTER} if counts else found
 
 
 def _main_word(words: tuple[str, ...]) -> str:
@@ -147,16 +139,6 @@ def _main_word(words: tuple[str, ...]) -> str:
     coded = len(words) > 1 and words[-1] in CODES
     known = coded and words[-2] in CLASS_WORDS | FEW_VALUED
     return words[-2] if known else words[-1]
-
-
-def is_measured(words: tuple[str, ...]) -> bool:
-    """Whether the name is that of a variable that may run in sequence, such as a year."""
-    return not MEASURED.isdisjoint(words)
-
-
-def counts_or_rates(words: tuple[str, ...]) -> bool:
-    """Whether few whole numbers under this name are a quantity."""
-    return not (MEASURED.isdisjoint(words) and QUANTITIES.isdisjoint(words))
 
 
 def is_the_class(name: str) -> bool:
@@ -168,13 +150,7 @@ def is_the_class(name: str) -> bool:
 def speaks_of_a_role(name: str) -> bool:
     """Whether the values of a column should be looked at because of its name."""
     words = words_of(name)
-    return (
-        names_an_id(words)
-        or may_be_id(words)
-        or names_a_class(words)
-        or codes_a_class(words)
-        or words == ("y",)
-    )
+    return bool(said_by(words)) or words == ("y",)
 
 
 SCREENED = 64  # rows that tell that a column is no sequence, as nearly all columns are not
@@ -215,104 +191,82 @@ def guess_roles(
 
     schema = frame.schema  # made anew by every call
     spoken = {name: words_of(name) for name in candidates}
-    texts = {name for name in candidates if schema[name] == pl.String}
+    says = {name: said_by(words) for name, words in spoken.items()}
     numbers = [name for name in candidates if schema[name].is_integer() or schema[name].is_float()]
     flags = [name for name in candidates if schema[name] == pl.Boolean]
-    guesses = _classes(frame, [*numbers, *flags], spoken)
+    guesses = _classes(frame, {name: says[name] for name in [*numbers, *flags]}, spoken)
     apart = {guess.name for guess in guesses}
-    ids: list[tuple[int, Guess]] = []
-    for name in [*numbers, *texts]:
-        words = spoken[name]
-        if name in apart or not (names_an_id(words) or may_be_id(words)):
+    ids: list[tuple[int, Guess]] = []  # the surest have the lowest number
+    for name in candidates:
+        dtype = schema[name]
+        if name in apart or says[name].isdisjoint((ID, COUNTER)):
             continue
-        found = _named_id(frame[name], words, name in texts)
-        if found is not None:
-            ids.append((found[0], Guess(name, "identifier", found[1], name in texts)))
-    place = {name: i for i, name in enumerate(candidates)}
-    ids.sort(key=lambda pair: place[pair[1].name])
+        if is_text(dtype) or dtype.is_integer() or dtype.is_float():
+            found = _named_id(frame[name], spoken[name])
+            if found is not None:
+                ids.append((found[0], Guess(name, "identifier", found[1], is_text(dtype))))
     apart |= {guess.name for _, guess in ids}
     left = [name for name in numbers if name not in apart]
     if not names_only:
-        counted = [name for name in _sequences(frame, left) if not is_measured(spoken[name])]
+        counted = [name for name in _sequences(frame, left) if MEASURED.isdisjoint(spoken[name])]
         # a map of one column says less than the sequence may mean; text may be mapped instead
         if counted and (len(left) - len(counted) >= 2 or _has_categories(frame)):
             reason = "its values are unique whole numbers in sequence"
             ids += [(3, Guess(name, "identifier", reason)) for name in counted]
-    return [*_with_row_id(frame, ids, needs_id), *guesses]
+    surest = (guess for _, guess in sorted(ids, key=lambda pair: pair[0]))
+    unique = (guess for guess in surest if needs_id and _all_different(frame[guess.name]))
+    row_id = next(unique, None)
+    rest = [guess for _, guess in ids if guess is not row_id and not guess.is_text]
+    return [*([] if row_id is None else [row_id._replace(role="id")]), *rest, *guesses]
 
 
 def _has_categories(frame: pl.DataFrame) -> bool:
     """Whether two columns of text have values that recur, and may be mapped instead of numbers."""
-    import polars as pl
-
-    texts = (column for column in frame.iter_columns() if column.dtype == pl.String)
+    texts = (column for column in frame.iter_columns() if is_text(column.dtype))
     recurring = (column for column in texts if column.n_unique() <= max(2, len(column) // 2))
-    return next(recurring, None) is not None and next(recurring, None) is not None
+    return len(list(itertools.islice(recurring, 2))) == 2
 
 
-def _with_row_id(frame: pl.DataFrame, ids: list[tuple[int, Guess]], needs_id: bool) -> list[Guess]:
-    """All ids; of those with one value per row, the one whose name says most is the row id."""
-    if not needs_id:
-        return [guess for _, guess in ids if not guess.is_text]
-    found = None
-    for _, guess in sorted(ids, key=lambda pair: pair[0]):
-        column = frame[guess.name]
-        if not column.has_nulls() and column.n_unique() == len(column):
-            found = guess
-            break
-    rest = [guess for _, guess in ids if guess is not found and not guess.is_text]
-    return ([] if found is None else [found._replace(role="id")]) + rest
+def _all_different(column: pl.Series) -> bool:
+    return not column.has_nulls() and column.n_unique() == len(column)
 
 
-def _named_id(column: pl.Series, words: tuple[str, ...], text: bool) -> tuple[int, str] | None:
+def _named_id(column: pl.Series, words: tuple[str, ...]) -> tuple[int, str] | None:
     """How sure the name is, the surest first, and the reason; None for no id."""
-    sure = names_an_id(words)
-    if text:  # a label at any rate; the row id if it has one value per row
-        return (0, "its name says so, and no value occurs twice")
+    if is_text(column.dtype):  # a label at any rate; the row id if it has one value per row
+        return 0, "its name says so, and no value occurs twice"
     if not _is_whole(column):
         return None
-    different = column.null_count() == 0 and column.n_unique() == len(column)
-    if sure:
+    different = _all_different(column)
+    if ID in said_by(words):
         reason = "its name is that of an id"
-        return (0, f"{reason}, and no value occurs twice" if different else reason)
+        return 0, f"{reason}, and no value occurs twice" if different else reason
     if not different or len(column) < FEWEST_IDS:
         return None
-    sure_of_rows = words[0] not in (UNNAMED, "index", "row")
-    return (1 if sure_of_rows else 2, "its name may be that of an id, and no value occurs twice")
+    rank = 2 if words[0] in (UNNAMED, "index", "row") else 1
+    return rank, "its name may be that of an id, and no value occurs twice"
 
 
 def _classes(
-    frame: pl.DataFrame, names: list[str], spoken: dict[str, tuple[str, ...]]
+    frame: pl.DataFrame, says: dict[str, set[str]], spoken: dict[str, tuple[str, ...]]
 ) -> list[Guess]:
     beside_x = ("x",) in spoken.values()
     found = []
-    for name in names:
-        words = spoken[name]
-        sure = names_a_class(words)
-        target = words == ("y",) and not beside_x  # beside x it is a coordinate
-        if not sure and not target and not codes_a_class(words):
+    for name, said in says.items():
+        target = spoken[name] == ("y",) and not beside_x  # beside x it is a coordinate
+        if not (target or {CLASS, CODE} & said) or not _is_whole(column := frame[name]):
             continue
-        column = frame[name]
-        if not _is_whole(column):
-            continue
-        if sure or _has_few_values(column):
+        known = column.drop_nulls()
+        most = min(MOST_CLASSES, max(2, int(len(known) ** 0.5)), len(known) - 1)  # some recur
+        if CLASS in said or known.n_unique() <= most:
             reason = "its name is that of a class, and its values are whole numbers"
             found.append(Guess(name, "class", reason))
     return found if len(found) <= MOST_NAMED else []
 
 
-def _has_few_values(column: pl.Series) -> bool:
-    """Whether there are at most sqrt(rows) values (2 in small tables), and some recur."""
-    known = column.drop_nulls()
-    most = min(MOST_CLASSES, max(2, int(len(known) ** 0.5)))
-    return known.n_unique() <= most and known.n_unique() < len(known)
-
-
 def _is_whole(column: pl.Series) -> bool:
     """Whether the known values are whole numbers, in any type; NaN is not known."""
-    import polars as pl
-
-    if column.dtype.is_integer() or column.dtype == pl.Boolean:
+    if not column.dtype.is_float():
         return column.null_count() < len(column)
     known = column.drop_nulls().drop_nans()
     return len(known) > 0 and bool((known.is_finite() & (known == known.round())).all())
@@ -370,7 +324,8 @@ def coded_columns(frame: pl.DataFrame, features: Sequence[str]) -> list[tuple[st
     found = []
     for name in features:
         column = frame[name]
-        if not column.dtype.is_integer() or counts_or_rates(words_of(name)):
+        quantity = not (MEASURED | QUANTITIES).isdisjoint(words_of(name))
+        if not column.dtype.is_integer() or quantity:
             continue
         if alike[_stem(name)] > 1 and _stem(name) != NO_NAMES:  # one of many, such as pixels
             continue

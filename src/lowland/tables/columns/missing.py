@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,12 +15,10 @@ from lowland._base.validation import all_finite, is_sparse
 from lowland._engines.linalg.moments import column_moments, may_overflow
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.tables import Table
-from lowland.tables.columns.categories import TakingPart, missing_in
+from lowland.tables.columns.categories import TakingPart
+from lowland.tables.columns.kinds import is_text
 from lowland.tables.columns.roles import numbers_in_text
 from lowland.tables.options import TableOptions
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def without_missing(
@@ -30,7 +29,10 @@ def without_missing(
     A column without any value is left out. Missing values are refused, with their columns and what
     each option would do, if nothing was said about them. A missing category is a category.
     """
-    coded = missing_in(table, part, options)
+    # a missing category is a category
+    ordered = [name for name in part.names if name in (options.order or {})]
+    columns = [table.labels[name] for name in dict.fromkeys([*part.dates, *ordered])]
+    coded = {column.name: column.is_null() for column in columns if column.has_nulls()}
     finite = is_sparse(table.features) or all_finite(np.asarray(table.features))
     if finite and not coded:
         return table, []
@@ -38,7 +40,7 @@ def without_missing(
     if not finite:
         table = _without_empty_columns(table, options, log)
         missing = np.isnan(np.asarray(table.features))
-        names = [*(_name(table, i) for i in range(table.shape[1])), *map(repr, coded)]
+        names = [*(_name(table, i) for i in range(table.shape[1])), *names]
     missing = np.column_stack([missing, *coded.values()])
     if not missing.any():
         return table, []
@@ -48,18 +50,16 @@ def without_missing(
     if options.missing != "drop":
         return table, []
     bad = missing.any(axis=1)
-    say = options.spelling.option
     if bad.all():
+        say = functools.partial(options.spelling.option, "missing")
         raise DataError(
-            f"{table.source}: every row has a missing value, so {say('missing', 'drop')} "
-            f"leaves none; use {say('missing', 'mean')}, {say('missing', 'median')} or "
-            f"{say('missing', 'neighbors')}, or leave the emptiest columns out with {say('drop')}."
+            f"{table.source}: every row has a missing value, so {say('drop')} leaves none; use "
+            f"{say('mean')}, {say('median')} or {say('neighbors')}, or leave the emptiest columns "
+            f"out with {options.spelling.option('drop')}."
         )
     dropped = table.ids.filter(bad).to_list()
-    log.append(
-        f"dropped {count(len(dropped), 'row')} with missing values: "
-        f"{listing([str(row) for row in dropped], quote=False)}"
-    )
+    shown = listing([str(row) for row in dropped], quote=False)
+    log.append(f"dropped {count(len(dropped), 'row')} with missing values: {shown}")
     return table.with_rows(~bad), dropped
 
 
@@ -72,45 +72,39 @@ def _without_empty_columns(table: Table, options: TableOptions, log: list[str]) 
     empty = np.flatnonzero(np.isnan(values).all(axis=0))
     if not len(empty):
         return table
-    say, names = options.spelling.option, table.feature_names
-    if names is None or len(empty) == values.shape[1]:
-        shown = [_name(table, i) for i in empty]
-        raise DataError(
-            f"{table.source}: all values are missing in {listing(shown, quote=False)}; leave "
-            "such columns out of the data."
-        )
-    left = [names[i] for i in empty]
-    log.append(f"left out {count(len(left), 'column')} without any value: {listing(left)}")
-    kept = table.features.drop(left)
-    unused = (*table.unused, *left)
+    names = table.feature_names
+    left = [] if names is None else [names[i] for i in empty]
     asked = [name for name in left if name in options.columns]
-    if asked:
-        raise DataError(
-            f"{table.source}: all values are missing in {asked[0]!r}; leave it out of "
-            f"{say('columns')}."
-        )
-    return dataclasses.replace(table, features=kept, unused=unused, image_shape=None)
+    if names is None or len(empty) == values.shape[1] or asked:
+        shown = listing([_name(table, i) for i in empty], quote=False)
+        where = f" (see {options.spelling.option('columns')})" if asked else ""
+        what = f"all values are missing in {shown}"
+        raise DataError(f"{table.source}: {what}; leave such columns out{where}.")
+    log.append(f"left out {count(len(left), 'column')} without any value: {listing(left)}")
+    unused = (*table.unused, *left)
+    features = table.features.drop(left)
+    return dataclasses.replace(table, features=features, unused=unused, image_shape=None)
 
 
 def _refusal(table: Table, missing: np.ndarray, names: list[str], options: TableOptions) -> str:
     """Where values are missing, and what each option would do about them."""
-    say = options.spelling.option
+    say = functools.partial(options.spelling.option, "missing")
     counts = missing.sum(axis=0)
     shown = [f"{names[i]} ({counts[i]})" for i in np.flatnonzero(counts)]
     rows, lost = len(missing), int(missing.any(axis=1).sum())
-    drop = f"{say('missing', 'drop')} (loses {lost} of {count(rows, 'row')}, {lost / rows:.1%})"
+    drop = f"{say('drop')} (loses {lost} of {count(rows, 'row')}, {lost / rows:.1%})"
     if lost == rows:
-        drop = f"not {say('missing', 'drop')}, which would leave no row"
-    before = after = ""
+        drop = f"not {say('drop')}, which would leave no row"
+    choose = "choose "
     if options.missing_values_taken:
-        after = f"{say('missing', 'keep')} to have the other values of their rows used, "
+        choose += f"{say('keep')} to have the other values of their rows used, "
     elif options.missing == "keep":
-        before = f"{say('missing', 'keep')} is only for methods that take them; "
+        choose = f"{say('keep')} is only for methods that take them; {choose}"
     return (
         f"{table.source}: {count(int(counts.sum()), 'missing value')} in "
-        f"{count(len(shown), 'column')}: {listing(shown, quote=False)}; {before}choose {after}"
-        f"{say('missing', 'mean')}, {say('missing', 'median')} or {say('missing', 'neighbors')} "
-        f"to fill them, {drop}, or leave columns out with {say('drop')}."
+        f"{count(len(shown), 'column')}: {listing(shown, quote=False)}; {choose}"
+        f"{say('mean')}, {say('median')} or {say('neighbors')} to fill them, {drop}, or leave "
+        f"columns out with {options.spelling.option('drop')}."
     )
 
 
@@ -140,7 +134,7 @@ MOSTLY = 0.5  # share of numbers among the values of a column of text that may b
 
 
 class Found(NamedTuple):
-    """A value in a column that looks as if it meant a missing one."""
+    """A number in a column that looks as if it meant a missing value."""
 
     text: str
     column: str
@@ -166,27 +160,31 @@ def sentinel_notes(table: Table, options: TableOptions) -> list[str]:
             where, others = f"{len(here)} columns ({listing(columns)})", ""
         general = abs(float(text)) > CERTAIN or table.feature_names is None
         code = text if general else ",".join(f"{name}={text}" for name in columns[:4])
-        notes.append(
-            f"{text} occurs {count(total, 'time')} in {where}, far from the other values{others}; "
-            f"if it means a missing value: {say('missing_values', code)}"
-        )
-    for each in _in_text(table):
-        notes.append(
-            f"column {each.column!r} is text because of {each.text!r} ({count(each.n, 'value')}); "
-            f"if that means a missing value: {say('missing_values', each.text)}"
-        )
+        advice = f"if it means a missing value: {say('missing_values', code)}"
+        where = f"{count(total, 'time')} in {where}, far from the other values{others}"
+        notes.append(f"{text} occurs {where}; {advice}")
+    # Columns of text that would be numbers without one or a few words for missing values.
+    for column in table.labels.iter_columns():
+        if not is_text(column.dtype):
+            continue
+        stripped = column.str.strip_chars()
+        coded = stripped.str.to_lowercase().is_in(list(WORDS)).fill_null(False)
+        numbers = numbers_in_text(column.set(coded, None)) if coded.any() else None
+        if numbers is None or numbers.count() < MOSTLY * len(column):
+            continue
+        for word, n in stripped.filter(coded).value_counts(sort=True).rows():
+            advice = f"if that means a missing value: {say('missing_values', word)}"
+            why = f"is text because of {word!r} ({count(n, 'value')})"
+            notes.append(f"column {column.name!r} {why}; {advice}")
     return notes
 
 
 def _in_numbers(table: Table) -> Iterator[Found]:
     """Suspicious numbers; only columns whose extreme value is one are looked at closely."""
-    if is_sparse(table.features):
+    if is_sparse(table.features) or table.image_shape is not None or table.shape[0] < FEWEST:
         return
-    X = np.asarray(table.features)
-    if len(X) < FEWEST or table.image_shape is not None:
-        return
+    X, names = np.asarray(table.features), table.feature_names
     ends = zip(np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0), strict=True)
-    names = table.feature_names
     for place, (least, most) in enumerate(ends):
         if _code(least) or _code(most):
             name = str(place) if names is None else names[place]
@@ -232,29 +230,6 @@ def _stands_apart(value: float, n: int, others: np.ndarray) -> bool:
     return gap > (extent if abs(value) >= CERTAIN else 2 * extent)
 
 
-def _in_text(table: Table) -> Iterator[Found]:
-    """Columns of text that would be numbers without one or a few words for missing values."""
-    import polars as pl
-
-    for column in table.labels.iter_columns():
-        if column.dtype == pl.String:
-            yield from _words_in(column)
-
-
-def _words_in(column: pl.Series) -> Iterator[Found]:
-    text = column.str.strip_chars().str.to_lowercase()
-    coded = text.is_in(list(WORDS)).fill_null(False)
-    n_coded = int(coded.sum())
-    if not n_coded:
-        return
-    numbers = numbers_in_text(column.set(coded, None))
-    if numbers is None or numbers.count() < MOSTLY * len(column):
-        return
-    counted = column.filter(coded).str.strip_chars().value_counts(sort=True)
-    for word, n in counted.rows():
-        yield Found(str(word), column.name, int(n), 0.0, 0.0)
-
-
 # Counts whose rows differ much in their sums, as those of cells or texts: a suggestion.
 
 
@@ -282,10 +257,8 @@ def count_notes(table: Table, options: TableOptions) -> list[str]:
     if high < UNEQUAL * low:
         return []
     advice = options.spelling.option("normalize", "cpm,log1p")
-    return [
-        f"these look like counts whose rows have very different sums ({low:g} to {high:g} for most "
-        f"rows), which a map would show first; {advice} makes rows comparable"
-    ]
+    sums = f"very different sums ({low:g} to {high:g} for most rows), which a map would show first"
+    return [f"these look like counts whose rows have {sums}; {advice} makes rows comparable"]
 
 
 # One column or one row that carries nearly all variance of a table: the map shows little else.
@@ -347,6 +320,6 @@ def dominating_note(found: Dominant, scaled: bool, say: Any) -> str:
     text = f"{what} carries {found.share:.1%} of the variance: the map shows little else"
     if found.kind == "row":
         return f"{text}; if it is an error or an outlier, leave this row out"
-    drop = f", {say('drop', found.name)} leaves it out" if what != found.name else ""
     equal = "" if scaled else f"; {say('scale', 'standard')} gives all columns the same weight"
-    return f"{text}{equal}{drop}" if equal else f"{text}{drop}"
+    drop = f", {say('drop', found.name)} leaves it out" if what != found.name else ""
+    return text + equal + drop

@@ -19,6 +19,7 @@ import numpy as np
 from lowland._base.errors import DataError, count, listing
 from lowland.tables.budget import require_for_table
 from lowland.tables.columns.guessing import guess_roles
+from lowland.tables.columns.kinds import described, is_text
 from lowland.tables.contents import Contents, Request
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ def is_vector(dtype: pl.DataType) -> bool:
 
 
 def _is_number(dtype: Any) -> bool:
-    import polars as pl
-
-    return dtype.is_numeric() and not isinstance(dtype, pl.Decimal)
+    return dtype.is_integer() or dtype.is_float()
 
 
 def _innermost(dtype: Any) -> Any:
@@ -62,9 +61,10 @@ def needed_vectors(schema: Mapping[str, pl.DataType], request: Request) -> list[
     if request.columns is not None:
         missing = [name for name in request.columns if name not in schema]
         return [
-            name
-            for name in found
-            if name in request.columns or any(map(_names_of(name, schema[name]), missing))
+            vector
+            for vector in found
+            if vector in request.columns
+            or any(_is_part(vector, schema[vector], name) for name in missing)
         ]
     apart = {*request.labels, *request.drop, request.id_column}
     found = [name for name in found if name not in apart]
@@ -72,17 +72,16 @@ def needed_vectors(schema: Mapping[str, pl.DataType], request: Request) -> list[
     return lists or found
 
 
-def _names_of(vector: str, dtype: pl.DataType) -> Any:
+def _is_part(vector: str, dtype: pl.DataType, name: str) -> bool:
     """Whether a name is that of a number of a vector."""
     import polars as pl
 
     if isinstance(dtype, pl.Struct):
-        return {f"{vector}.{field.name}" for field in dtype.fields}.__contains__
-    start = f"{vector}_"
-    return lambda name: name.startswith(start) and name[len(start) :].isdecimal()
+        return any(name == f"{vector}.{field.name}" for field in dtype.fields)
+    return name.startswith(f"{vector}_") and name[len(vector) + 1 :].isdecimal()
 
 
-def vector_bytes(dtype: pl.DataType, first: pl.Series) -> int:
+def vector_bytes(dtype: Any, first: pl.Series) -> int:
     """Bytes of one vector, judged from the type or the first rows of its column."""
     import polars as pl
 
@@ -91,13 +90,9 @@ def vector_bytes(dtype: pl.DataType, first: pl.Series) -> int:
     if isinstance(dtype, pl.List):
         size = int(first.list.len().max() or 0) if len(first) else 0
     else:
-        size = math.prod(_shape(dtype))
+        size = math.prod(dtype.shape)
     inner = _innermost(dtype.inner if isinstance(dtype, pl.List) else dtype)
     return size * (4 if inner == pl.Float32 else 8)
-
-
-def _shape(dtype: Any) -> tuple[int, ...]:
-    return tuple(dtype.shape)
 
 
 def expanded(source: str, contents: Contents, request: Request) -> tuple[Contents, Request]:
@@ -114,7 +109,10 @@ def expanded(source: str, contents: Contents, request: Request) -> tuple[Content
     frame, made = contents.frame, {}
     for name in names:
         block = _expanded_column(source, frame[name])
-        _refuse_taken(source, name, block.columns, frame.columns)
+        both = {*block.columns} & {*frame.columns}
+        if both:
+            what = f"the vector {name!r} makes a column {min(both)!r}, which there is already"
+            raise DataError(f"{source}: {what}; rename one of them.")
         frame = frame.drop(name).hstack(block)
         made[name] = block.columns
     contents = dataclasses.replace(contents, frame=frame)
@@ -122,17 +120,14 @@ def expanded(source: str, contents: Contents, request: Request) -> tuple[Content
         return _set_apart(contents, schema, names[0], len(made[names[0]]), request), request
     columns = [number for name in request.columns for number in made.get(name, [name])]
     if contents.id_name is None and request.id_column is None:
-        rest = [name for name in schema if name not in {*columns, *request.labels}]
+        taken = {*columns, *request.labels}
+        rest = [name for name in schema if name not in taken]
         contents = dataclasses.replace(contents, id_name=_row_id(frame, rest))
     return contents, request._replace(columns=tuple(columns))
 
 
 def _set_apart(
-    contents: Contents,
-    schema: Mapping[str, pl.DataType],
-    vector: str,
-    width: int,
-    request: Request,
+    contents: Contents, schema: Mapping[str, pl.DataType], vector: str, width: int, request: Request
 ) -> Contents:
     """The numbers beside a vector become labels, and a column called id the row id."""
     import polars as pl
@@ -163,43 +158,23 @@ def _row_id(frame: pl.DataFrame, names: Collection[str]) -> str | None:
 
 def check_choice(source: object, schema: Mapping[str, pl.DataType], request: Request) -> list[str]:
     """The columns of vectors that become features; several are refused if none was chosen."""
-    if request.vector is not None:
-        _check_vector(source, schema, request.vector)
     names = needed_vectors(schema, request)
+    known = [name for name, dtype in schema.items() if is_vector(dtype)]
+    if request.vector is not None and request.vector not in known:
+        name, dtype = request.vector, schema.get(request.vector)
+        inner = getattr(dtype, "inner", None)
+        if inner is not None and inner.is_nested():
+            what = f"holds lists of lists ({dtype}), expected one list of numbers per row"
+            raise DataError(f"{source}: column {name!r} {what}.")
+        there = "there is no such column" if dtype is None else f"its type is {dtype}"
+        shown = f"columns of vectors: {listing(known)}" if known else "no column holds vectors"
+        what = f"{name!r} is not a column of lists of numbers, {there}"
+        raise DataError(f"{source}: {what}; {shown}.")
     if request.columns is None and len(names) > 1:
-        shown = [f"{name!r} ({schema[name]})" for name in names]
-        raise DataError(
-            f"{source}: {len(names)} columns hold vectors: {listing(shown, quote=False)}; "
-            f"choose one of them with vector={names[0]!r} (--vector {names[0]})."
-        )
+        shown = described({name: schema[name] for name in names})
+        option = f"vector={names[0]!r} (--vector {names[0]})"
+        raise DataError(f"{source}: {len(names)} columns hold vectors: {shown}; choose {option}.")
     return names
-
-
-def _check_vector(source: object, schema: Mapping[str, pl.DataType], name: str) -> None:
-    known = [found for found, dtype in schema.items() if is_vector(dtype)]
-    if name in known:
-        return
-    if name in schema and _is_nested_list(schema[name]):
-        raise DataError(
-            f"{source}: column {name!r} holds lists of lists ({schema[name]}), expected one list "
-            "of numbers per row; write the numbers of each row one after another."
-        )
-    there = f"its type is {schema[name]}" if name in schema else "there is no such column"
-    shown = f"columns of vectors: {listing(known)}" if known else "no column holds vectors"
-    raise DataError(f"{source}: {name!r} is no column of lists of numbers, {there}; {shown}.")
-
-
-def _is_nested_list(dtype: Any) -> bool:
-    return bool(getattr(dtype, "inner", None)) and dtype.inner.is_nested()
-
-
-def _refuse_taken(source: str, vector: str, names: list[str], taken: list[str]) -> None:
-    both = set(names) & set(taken)
-    if both:
-        raise DataError(
-            f"{source}: the vector {vector!r} would make a column {min(both)!r}, which there is "
-            "already; rename one of them."
-        )
 
 
 def _expanded_column(source: str, column: pl.Series) -> pl.DataFrame:
@@ -209,18 +184,21 @@ def _expanded_column(source: str, column: pl.Series) -> pl.DataFrame:
     if isinstance(column.dtype, pl.Struct):
         fields = column.struct.unnest()
         return fields.rename({name: f"{column.name}.{name}" for name in fields.columns})
-    width = _checked_width(source, column)
+    where = f"{source}: column {column.name!r}"
+    if isinstance(column.dtype, pl.Array):
+        width = math.prod(column.dtype.shape)
+    else:
+        width = _common_length(where, column.name, column.list.len())
+    if width == 0:
+        raise DataError(f"{where} holds no numbers, only empty lists.")
     inner = _innermost(column.dtype.inner)
-    dtype = np.float32 if inner == pl.Float32 else np.float64
-    require_for_table(
-        f"{source}: column {column.name!r}", len(column), width, width * np.dtype(dtype).itemsize
-    )
+    dtype = np.dtype(np.float32 if inner == pl.Float32 else np.float64)
+    require_for_table(where, len(column), width, width * dtype.itemsize)
     block = np.empty((len(column), width), dtype, order="F")
-    step, start = max(1, BLOCK // max(width, 1)), 0
+    step, start = max(1, BLOCK // width), 0
     for chunk in column.get_chunks():
-        for begin in range(0, len(chunk), step):
-            some = chunk.slice(begin, step)
-            block[start : start + len(some)] = _rows(some, width)
+        for some in chunk.to_frame().iter_slices(step):
+            block[start : start + len(some)] = _rows(some.to_series(), width)
             start += len(some)
     names = [f"{column.name}_{i}" for i in range(width)]
     return pl.from_numpy(block, schema=names, orient="row")
@@ -237,49 +215,27 @@ def _rows(column: pl.Series, width: int) -> np.ndarray:
             block[known] = _rows(column.drop_nulls(), width)
         return block
     while column.dtype.is_nested():
-        column = (
-            column.explode(empty_as_null=False, keep_nulls=False)
-            if isinstance(column.dtype, pl.List)
-            else column.explode()
-        )
+        in_list = isinstance(column.dtype, pl.List)
+        how = {"empty_as_null": False, "keep_nulls": False} if in_list else {}
+        column = column.explode(**how)
     if column.has_nulls():
         column = column.cast(pl.Float64).fill_null(np.nan)
     return column.to_numpy().reshape(-1, width)
-
-
-def _checked_width(source: str, column: pl.Series) -> int:
-    """How many numbers each vector has."""
-    import polars as pl
-
-    where = f"{source}: column {column.name!r}"
-    if isinstance(column.dtype, pl.Array):
-        width = math.prod(_shape(column.dtype))
-    else:
-        width = _common_length(where, column.name, column.list.len())
-    if width == 0:
-        raise DataError(f"{where} holds no numbers, only empty lists.")
-    return width
 
 
 def _common_length(where: str, name: str, lengths: pl.Series) -> int:
     """The length of all vectors, 0 if all are missing; different lengths are refused."""
     known = lengths.drop_nulls()
     width = int(known[0]) if len(known) else 0
-    empty = (lengths == 0).fill_null(False)
-    if empty.any():
-        row = int(empty.arg_true()[0])
-        raise DataError(
-            f"{where} holds an empty list in row {row}; leave such rows out, or set the column "
-            f"aside as a label (--label {name})."
-        )
-    other = (lengths != width).fill_null(False)
-    if other.any():
-        row, first = int(other.arg_true()[0]), int(lengths.is_not_null().arg_true()[0])
-        raise DataError(
-            f"{where} holds vectors of different lengths: {width} numbers in row {first}, "
-            f"{lengths[row]} in row {row}; make them equally long, or set the column aside as "
-            f"a label (--label {name})."
-        )
+    aside = f"leave such rows out, or set the column aside as a label (--label {name})"
+    empty = (lengths == 0).arg_true()
+    if len(empty):
+        raise DataError(f"{where} holds an empty list in row {empty[0]}; {aside}.")
+    other = (lengths != width).arg_true()
+    if len(other):
+        first, row = lengths.is_not_null().arg_true()[0], other[0]
+        sizes = f"{width} numbers in row {first}, {lengths[row]} in row {row}"
+        raise DataError(f"{where} holds vectors of different lengths: {sizes}; {aside}.")
     return width
 
 
@@ -317,13 +273,10 @@ def parsed_vectors(source: object, column: pl.Series) -> pl.Series:
     where = f"{source}: column {column.name!r}"
     text = column.str.strip_chars()
     text = text.set((text == "").fill_null(False), None)
-    short = text.str.contains("...", literal=True).fill_null(False)
-    if short.any():
-        row = int(short.arg_true()[0])
-        raise DataError(
-            f"{where} holds a shortened vector in row {row} ('...'), as arrays are printed; "
-            "write all of its numbers, or save the table as Parquet."
-        )
+    short = text.str.contains("...", literal=True).arg_true()
+    if len(short):
+        what = f"holds a shortened vector in row {short[0]} ('...'), as arrays are printed"
+        raise DataError(f"{where} {what}; write all of its numbers, or save it as Parquet.")
     bare = text.str.strip_chars("[]() \t\r\n").str.replace_all(r"\s*[,;]\s*|\s+", " ")
     bare = bare.str.strip_chars(" ")
     counts = bare.str.count_matches(" ") + 1
@@ -338,13 +291,10 @@ def parsed_vectors(source: object, column: pl.Series) -> pl.Series:
         parts = bare.slice(start, step).str.split(" ").explode()
         missing = parts.str.to_lowercase().is_in(["nan", "null", "none", "na"])
         numbers = parts.set(missing, None).cast(pl.Float64, strict=False)
-        odd = numbers.is_null() & ~missing
-        if odd.any():
-            place = int(odd.arg_true()[0])
-            row = int(places[start + place // width])
-            raise DataError(
-                f"{where} holds {parts[place]!r} in the vector of row {row}, expected a number."
-            )
+        odd = (numbers.is_null() & ~missing).arg_true()
+        if len(odd):
+            value, row = parts[odd[0]], places[start + odd[0] // width]
+            raise DataError(f"{where} holds {value!r} in the vector of row {row}, not a number.")
         rows = places[start : start + step]
         block[rows] = numbers.fill_null(np.nan).to_numpy().reshape(-1, width)
     return pl.Series(column.name, block)
@@ -352,15 +302,11 @@ def parsed_vectors(source: object, column: pl.Series) -> pl.Series:
 
 def with_vectors(file: object, frame: pl.DataFrame, request: Request) -> pl.DataFrame:
     """Parse vectors that are written as text, unless their column is only carried along."""
-    import polars as pl
-
     apart = {*request.labels, *request.drop, request.id_column}
     for name, dtype in frame.schema.items():
-        if dtype != pl.String or name in apart or not looks_like_vectors(frame[name]):
+        if not is_text(dtype) or name in apart or not looks_like_vectors(frame[name]):
             continue
-        asked = request.columns is None or any(
-            column == name or column.startswith(f"{name}_") for column in request.columns
-        )
-        if asked:
+        columns = request.columns
+        if columns is None or any(c == name or c.startswith(f"{name}_") for c in columns):
             frame = frame.with_columns(parsed_vectors(file, frame[name]))
     return frame

@@ -1,44 +1,48 @@
-"""NPY and NPZ, and ranges of rows of NPY and Zarr: plain arrays only, no pickled objects.
+"""NPY, NPZ and MatrixMarket, and ranges of rows of NPY and Zarr; pickled objects are never loaded.
 
-numpy and zarr read them. NPZ is unpacked here member by member, because ``numpy.load`` allocates
-what a header claims.
+numpy, scipy and zarr read them. NPZ is unpacked here member by member, because ``numpy.load``
+allocates what a header claims.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+import mmap
+import shutil
 import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable
-from typing import IO, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lowland._base.errors import DataError, unknown_name
+from lowland._base.sparse_input import as_csr, well_formed
 from lowland.tables.budget import refuse_bomb, require_for_sparse, require_for_table
-from lowland.tables.contents import Contents, Request, named_matrix, unreadable
+from lowland.tables.contents import (
+    PICKLED,
+    Contents,
+    Request,
+    named_matrix,
+    one_line,
+    reading,
+    unreadable,
+)
 from lowland.tables.file_chunks import Look, SourceFile, stamp_of, unread
-from lowland.tables.finite import as_floats
-from lowland.tables.formats.sparse import compressed_rows
-from lowland.tables.opening import File
+from lowland.tables.finite import as_floats, float_type
+from lowland.tables.opening import File, temporary
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 # Errors that numpy and zipfile raise on truncated, damaged and forged files.
 BROKEN = (
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
+    *(EOFError, KeyError, NotImplementedError, OSError, OverflowError, RuntimeError, SyntaxError),
+    *(TypeError, ValueError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
 LABEL_KINDS = "biufUM"
 # The arrays that scipy.sparse.save_npz writes.
@@ -81,16 +85,10 @@ def read_npy(file: File, request: Request) -> Contents:
 
 def load_npy(file: File) -> np.ndarray:
     """The array, whatever its shape."""
-    try:
-        with file.path.open("rb") as opened:
-            header = _header(opened)
-            _require(file, header, file.size)
-            opened.seek(0)
-            return np.lib.format.read_array(opened, allow_pickle=False)
-    except DataError:
-        raise
-    except BROKEN as error:
-        raise _broken(file, "NPY", error) from error
+    with reading(file, "NPY", *BROKEN), file.path.open("rb") as opened:
+        _require(file, _header(opened), file.size)
+        opened.seek(0)
+        return np.lib.format.read_array(opened, allow_pickle=False)
 
 
 def read_npz(file: File, request: Request) -> Contents:
@@ -114,13 +112,8 @@ def load_npz(file: File, part: str | None, *, ndim: tuple[int, ...] = (2,)) -> A
     """The chosen array of an archive with its labels; other arrays are not unpacked."""
     if not zipfile.is_zipfile(file.path):
         raise unreadable(file, "NPZ", "it is not a zip archive, or it is cut short")
-    try:
-        with zipfile.ZipFile(file.path) as archive:
-            return _chosen(file, archive, part, ndim)
-    except DataError:
-        raise
-    except BROKEN as error:
-        raise _broken(file, "NPZ", error) from error
+    with reading(file, "NPZ", *BROKEN), zipfile.ZipFile(file.path) as archive:
+        return _chosen(file, archive, part, ndim)
 
 
 def _chosen(
@@ -136,44 +129,33 @@ def _chosen(
 
     loaded: set[str] = set()
 
-    def claim(names: Iterable[str]) -> None:
+    def claim(names: Iterable[str]) -> list[str]:
         for name in names:
             _require(file, headers[name], archive.getinfo(f"{name}.npy").file_size)
             loaded.add(name)
         # Summed up, because members may share the same few bytes.
         refuse_bomb(file, sum(headers[name].n_bytes for name in loaded), file.size)
-
-    def load(names: Iterable[str]) -> dict[str, np.ndarray]:
-        names = list(names)
-        claim(names)
-        return {name: _load(archive, name) for name in names}
+        return [*names]
 
     where = str(file)
     if part is None and {"format", "shape", "data"} <= headers.keys():
         taken = SPARSE_NAMES & headers.keys()
-        _check_sparse(file, headers, load({"shape"})["shape"])
+        shape = _load(archive, *claim(["shape"]))
+        if any(headers[name].dtype.kind not in "iu" for name in PLACES & headers.keys()):
+            raise DataError(f"{file}: the sparse matrix has indices that are not whole numbers.")
+        if shape.size == 2 and shape.dtype.kind in "iu":
+            rows, columns = (int(size) for size in shape.ravel())
+            require_for_sparse(file, rows, columns, math.prod(headers["data"].shape))
         claim(taken)
         matrix: Any = compressed_rows(scipy.sparse.load_npz(file.path), where)
     else:
         key = _matrix_key(file, headers, part, ndim)
         taken, where = {key}, f"{file}, array {key!r}"
-        matrix = load(taken)[key]
-    beside = load(
-        name
-        for name, header in headers.items()
-        if name not in taken and _goes_beside(name, header, matrix.shape)
-    )
-    unused = [name for name in headers if name not in taken and name not in beside]
-    return Archive(matrix, where, beside, unused)
-
-
-def _check_sparse(file: File, headers: dict[str, Header], shape: np.ndarray) -> None:
-    """Refuse a sparse matrix that does not fit, before its other arrays are unpacked."""
-    if any(headers[name].dtype.kind not in "iu" for name in PLACES & headers.keys()):
-        raise DataError(f"{file}: the sparse matrix has indices that are not whole numbers.")
-    if shape.size == 2 and shape.dtype.kind in "iu":
-        rows, columns = (int(size) for size in shape.ravel())
-        require_for_sparse(file, rows, columns, math.prod(headers["data"].shape))
+        matrix = _load(archive, *claim([key]))
+    rest = [name for name in headers if name not in taken]
+    labels = [name for name in rest if _goes_beside(name, headers[name], matrix.shape)]
+    beside = {name: _load(archive, name) for name in claim(labels)}
+    return Archive(matrix, where, beside, [name for name in rest if name not in beside])
 
 
 def _goes_beside(name: str, header: Header, shape: tuple[int, ...]) -> bool:
@@ -189,10 +171,9 @@ def _load(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 def _header(opened: IO[bytes]) -> Header:
-    version = np.lib.format.read_magic(opened)
-    read = np.lib.format.read_array_header_1_0
-    if version != (1, 0):
-        read = np.lib.format.read_array_header_2_0
+    first = np.lib.format.read_magic(opened) == (1, 0)
+    form = np.lib.format
+    read = form.read_array_header_1_0 if first else form.read_array_header_2_0
     shape, by_columns, dtype = read(opened)
     return Header(shape, dtype, by_columns)
 
@@ -219,20 +200,15 @@ def _matrix_key(
     if "X" in headers and not headers["X"].is_pickled:
         return "X"
     for wanted in ndim:
-        matrices = [
-            name
-            for name, header in headers.items()
-            if len(header.shape) == wanted and header.dtype.kind in "biuf"
-        ]
+        numbers = [name for name, header in headers.items() if header.dtype.kind in "biuf"]
+        matrices = [name for name in numbers if len(headers[name].shape) == wanted]
         if len(matrices) == 1 and "X" not in headers:
             return matrices[0]
         if matrices:
             break
-    found = [f"{name} {header}" for name, header in headers.items()]
-    raise DataError(
-        f"{file}: needs an array 'X' or exactly one two-dimensional array; "
-        f"found {', '.join(found) or 'none'}; name one as the part to read."
-    )
+    found = ", ".join(f"{name} {header}" for name, header in headers.items()) or "none"
+    needs = "needs an array 'X' or exactly one two-dimensional array"
+    raise DataError(f"{file}: {needs}; found {found}; name one as the part to read.")
 
 
 def checked_matrix(matrix: np.ndarray, where: str) -> np.ndarray:
@@ -245,29 +221,95 @@ def checked_matrix(matrix: np.ndarray, where: str) -> np.ndarray:
 
 def _check_form(where: str, header: Header) -> None:
     """Refuse what is not rows by columns of numbers."""
-    if header.dtype.kind not in "biuf":
-        raise DataError(f"{where}: holds {header.dtype}, expected real numbers.")
+    check_real(where, header.dtype)
     if len(header.shape) != 2:
-        raise DataError(
-            f"{where}: the array has shape {header.shape}, expected two dimensions: rows, columns."
-        )
+        raise DataError(f"{where}: the array has shape {header.shape}, expected two dimensions.")
     if not header.shape[1]:
         raise DataError(f"{where}: is empty, its shape is {header.shape}.")
 
 
-def _broken(file: File, kind: str, error: BaseException) -> Exception:
-    if isinstance(error, OSError) and error.filename is not None:  # could not be opened
-        return error
-    if "allow_pickle" in str(error) or "pickle" in str(error):
-        return _pickled(file)
-    return unreadable(file, kind, error)
+def check_real(where: str, dtype: np.dtype[Any]) -> None:
+    if dtype.kind not in "biuf":
+        raise DataError(f"{where}: holds {dtype}, expected real numbers.")
 
 
-def _pickled(where: object) -> DataError:
-    return DataError(
-        f"{where}: holds pickled objects, which are never loaded because they can run code; "
-        "save a plain array of numbers."
-    )
+# Sparse matrices: MatrixMarket, and CSR of any of them.
+
+
+def read_matrix_market(file: File, request: Request) -> Contents:
+    """MatrixMarket: a sparse matrix (coordinate) or a dense one (array) of real numbers."""
+    import scipy.io
+
+    try:
+        rows, columns, stored, layout, field, symmetry = scipy.io.mminfo(file.path)
+        if field == "complex":
+            raise DataError(f"{file}: holds complex numbers, expected real ones.")
+        # "1 1\n" is the shortest entry, and "1\n" the shortest number of an array.
+        listed = stored if layout == "coordinate" else rows * columns // 2
+        if listed * (4 if layout == "coordinate" else 2) > file.size + 2:
+            raise ValueError(f"it is cut short: {file.size} bytes cannot hold {stored} entries")
+        if layout == "coordinate":
+            stored = stored if symmetry == "general" else 2 * stored
+            require_for_sparse(file, rows, columns, stored)
+        else:
+            require_for_table(file, rows, columns, 16 * columns)
+        with _terminated(file) as path:
+            matrix = scipy.io.mmread(path)
+    except DataError:
+        raise
+    except (ArithmeticError, OSError, TypeError, ValueError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        reason = one_line(error)
+        if reason.startswith("Line "):
+            place, _, what = reason.partition(": ")
+            raise DataError(f"{file}, {place.lower()}: {what}.") from error
+        raise unreadable(file, "MatrixMarket", reason) from error
+    if isinstance(matrix, np.ndarray):
+        return named_matrix(np.asarray(matrix, np.float64), None, {})
+    return named_matrix(compressed_rows(matrix, str(file)), None, {})
+
+
+@contextlib.contextmanager
+def _terminated(file: File) -> Iterator[Path]:
+    """A path to the same text that ends in a line feed.
+
+    The parser of SciPy reads beyond the text where a number ends at its end or at a null byte, and
+    may crash.
+    """
+    with (
+        file.path.open("rb") as opened,
+        mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as text,
+    ):
+        if text.find(b"\0") >= 0:
+            raise unreadable(file, "MatrixMarket", "it holds a null byte")
+        end = text[-200:]
+    if end.endswith(b"\n"):
+        yield file.path
+        return
+    try:
+        float(end.split()[-1])
+    except (IndexError, ValueError):
+        raise unreadable(file, "MatrixMarket", "it is cut short within a number") from None
+    with temporary("file.mtx") as copy:
+        shutil.copyfile(file.path, copy)
+        with copy.open("ab") as text_file:
+            text_file.write(b"\n")
+        yield copy
+
+
+def compressed_rows(matrix: Any, where: str) -> scipy.sparse.csr_matrix:
+    """CSR of float32 or float64, each entry stored once, its columns in order."""
+    import scipy.sparse
+
+    check_real(where, matrix.dtype)
+    if 0 in matrix.shape:
+        raise DataError(f"{where}: is empty, its shape is {matrix.shape}.")
+    well_formed(matrix, where)
+    # Converted before entries are summed, because sums of small integers overflow.
+    numbers = np.empty(0, matrix.dtype) if matrix.format in ("lil", "dok") else matrix.data
+    matrix = matrix.astype(float_type(numbers), copy=False)
+    return scipy.sparse.csr_matrix(as_csr(matrix))
 
 
 # Arrays on disk whose rows can be reached by their number: NPY, and Zarr with the package zarr.
@@ -287,9 +329,7 @@ class NpyReader(NamedTuple):
     def together(self) -> bool:
         return self.by_columns
 
-    @property
-    def key(self) -> str:
-        return "NPY"
+    key = "NPY"  # see ``Look``
 
     def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> np.ndarray:
         dtype, (height, width) = np.dtype(self.dtype), self.shape
@@ -311,16 +351,11 @@ class NpyReader(NamedTuple):
 def look_at_npy(path: str, name: str) -> Look:
     """Shape and type by the header; a file that is cut short is refused."""
     stamp = stamp_of(path, name)
-    try:
-        with unread(name), open(path, "rb") as opened:
-            header = _header(opened)
-            offset = opened.tell()
-    except DataError:
-        raise
-    except BROKEN as error:
-        raise unreadable(name, "NPY", error) from error
+    with unread(name), reading(name, "NPY", *BROKEN), open(path, "rb") as opened:
+        header = _header(opened)
+        offset = opened.tell()
     if header.is_pickled:
-        raise _pickled(name)
+        raise DataError(f"{name}: {PICKLED}")
     _check_form(name, header)
     if stamp[0] < offset + header.n_bytes:
         raise unreadable(name, "NPY", f"it is cut short; it cannot hold an array {header.shape}")
@@ -336,41 +371,25 @@ class ZarrReader(NamedTuple):
     key: str = "Zarr"
 
     def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> np.ndarray:
-        return np.asarray(_opened(file.path, file.name)[first : first + n_rows])
+        return _zarr(file.path, file.name, lambda array: np.asarray(array[first : first + n_rows]))
 
 
 def look_at_zarr(path: str, name: str) -> Look:
     """Shape and type of a Zarr array by its description."""
-    array = _opened(path, name)
-    header = Header(tuple(array.shape), np.dtype(array.dtype))
+    header = _zarr(path, name, lambda array: Header(tuple(array.shape), np.dtype(array.dtype)))
     _check_form(name, header)
     n, p = header.shape
     return Look(name, path, stamp_of(path, name), ZarrReader(), n, None, p, header.dtype)
 
 
-class _Sliced:
-    """A Zarr array whose errors name the file."""
-
-    def __init__(self, array: Any, name: str) -> None:
-        self.array, self.name = array, name
-        self.shape, self.dtype = array.shape, array.dtype
-
-    def __getitem__(self, rows: slice) -> Any:
-        try:
-            return self.array[rows]
-        except Exception as error:  # codecs raise what they like
-            raise unreadable(self.name, "Zarr", error) from error
-
-
-def _opened(path: str, name: str) -> _Sliced:
+def _zarr(path: str, name: str, read: Callable[[Any], Any]) -> Any:
+    """What a function reads of a Zarr array; errors name the file."""
     try:
         import zarr
     except ImportError as error:
-        raise DataError(
-            f"{name}: reading Zarr needs the package zarr (pip install zarr); or save the array "
-            "as NPY."
-        ) from error
+        needs = "reading Zarr needs the package zarr (pip install zarr)"
+        raise DataError(f"{name}: {needs}; or save it as NPY.") from error
     try:
-        return _Sliced(zarr.open_array(path, mode="r"), name)
-    except Exception as error:
+        return read(zarr.open_array(path, mode="r"))
+    except Exception as error:  # codecs raise what they like
         raise unreadable(name, "a Zarr array", error) from error

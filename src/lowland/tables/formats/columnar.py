@@ -1,24 +1,27 @@
-"""Parquet and Arrow IPC (Feather), whole or in ranges of rows; Parquet also at an address.
+"""Parquet, Arrow IPC (Feather) and NDJSON; the first two also in ranges of rows.
 
-polars reads both. Only the columns asked for are read. What is done here beside is to check the
-need of memory, and to read a large row group some columns at a time, because polars fetches all
-chosen columns of a row group for any number of its rows.
+polars reads them, Parquet also at an address. Only the columns asked for are read. What is done
+here beside is to check the need of memory, and to read a large row group some columns at a time,
+because polars fetches all chosen columns of a row group for any number of its rows.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._base.errors import DataError
+from lowland._base.memory import require_memory
 from lowland.tables.budget import column_bytes, refuse_bomb, require_for_table
 from lowland.tables.columns.guessing import speaks_of_a_role
+from lowland.tables.columns.kinds import holds_no_values, is_number
 from lowland.tables.columns.vectors import check_choice, vector_bytes
-from lowland.tables.contents import Contents, Request, unreadable
+from lowland.tables.contents import Contents, Request, free_id, reading, unreadable
 from lowland.tables.file_chunks import Look, SourceFile, stamp_of, unread
+from lowland.tables.formats.dialect import require_decoded
 from lowland.tables.opening import File
 
 if TYPE_CHECKING:
@@ -64,35 +67,14 @@ def _is_stream(file: File) -> bool:
 
 def _index_name(names: Any) -> str | None:
     """What the index that pandas stored is called, if there is one."""
-    if PANDAS_INDEX not in names:
-        return None
-    return "index" if "row" in names else "row"
+    return free_id(names) if PANDAS_INDEX in names else None
 
 
-@contextlib.contextmanager
-def polars_reading(file: File, kind: str) -> Iterator[None]:
+def polars_reading(file: File, kind: str) -> contextlib.AbstractContextManager[None]:
     """Turn every error that polars raises on a damaged file into a DataError of one line."""
     import polars as pl
 
-    try:
-        yield
-    except DataError:
-        raise
-    except (pl.exceptions.PolarsError, OSError, RuntimeError, ValueError) as error:
-        if isinstance(error, OSError) and error.filename is not None:
-            raise
-        raise _damaged(file, kind, error) from error
-    except BaseException as error:
-        # Rust panics on some damaged files; PanicException is not a subclass of Exception.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise _damaged(file, kind, error) from error
-
-
-def _damaged(file: File, kind: str, error: BaseException) -> DataError:
-    """The words of a panic are those of a programmer of polars."""
-    panicked = type(error).__name__ == "PanicException" or "panic" in str(error).lower()
-    return unreadable(file, kind, "it is damaged" if panicked else error)
+    return reading(file, kind, pl.exceptions.PolarsError, OSError, RuntimeError, ValueError)
 
 
 def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
@@ -103,20 +85,16 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     vectors = check_choice(file, schema, request)
     wanted = schema if request.columns is None else request.columns
     asked = {*wanted, *request.labels, request.id_column, *request.use}
+    asked.add(PANDAS_INDEX)
+    looks = bool(vectors) or request.guess  # for a column that may name the rows
     unread = [
         name
         for name, dtype in schema.items()
-        if (dtype.is_numeric() or dtype == pl.Boolean)
-        and name not in asked
-        and name != PANDAS_INDEX
-        and not ((vectors or request.guess) and speaks_of_a_role(name))  # it may name the rows
+        if is_number(dtype) and name not in asked and not (looks and speaks_of_a_role(name))
     ]
-    left_out = [
-        name
-        for name, dtype in schema.items()
-        if (dtype.is_nested() or dtype in (pl.Binary, pl.Object)) and name not in vectors
-    ]
-    kept = [name for name in schema if name not in {*unread, *left_out}]
+    left_out = [n for n, dtype in schema.items() if holds_no_values(dtype) and n not in vectors]
+    apart = {*unread, *left_out}
+    kept = [name for name in schema if name not in apart]
     rows = lazy.select(pl.len()).collect().item()
     as_floats = 8 * sum(schema[name].is_numeric() for name in kept)
     row_bytes = column_bytes(schema[name] for name in kept) + as_floats
@@ -132,6 +110,55 @@ def _chosen(file: File, lazy: pl.LazyFrame, request: Request) -> Contents:
     if id_name is not None:
         frame = frame.rename({PANDAS_INDEX: id_name})
     return Contents(frame, id_name=id_name, unread=tuple(unread), left_out=tuple(left_out))
+
+
+# NDJSON (JSON lines): one object per line; a missing key is a missing value.
+
+
+GROWTH = 4  # measured: polars holds the text and its parsed form at the same time
+
+
+def read_ndjson(file: File, request: Request) -> Contents:
+    """One object per row, of numbers, texts and booleans; the keys are the columns."""
+    import polars as pl
+
+    task = f"{file}: reading {file.size // 1_000_000} MB of JSON"
+    advice = "save it as Parquet, which needs less"
+    require_memory(GROWTH * file.size, task=task, alternative=advice)
+    try:
+        # Types are inferred from all lines, because polars drops a key that it did not expect.
+        frame = pl.read_ndjson(file.path, infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        _diagnose(file)
+        with polars_reading(file, "NDJSON"):
+            raise error
+    return Contents(frame)
+
+
+def _diagnose(file: File) -> None:
+    """Raise for the first line that is not an object in JSON."""
+    with file.path.open("rb") as lines:
+        found = False
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            found = True
+            where = f"{file}, line {number}"
+            text = require_decoded(line, "utf-8", where)
+            try:
+                value = json.loads(text, parse_constant=_not_json)
+            except (ValueError, RecursionError) as error:
+                reason = str(error).split(": line 1")[0]
+                raise DataError(f"{where}: not JSON: {reason}.") from error
+            if not isinstance(value, dict):
+                what = f"holds a {type(value).__name__}, expected an object per line"
+                raise DataError(f'{where}: {what}, such as {{"a": 1, "b": 2}}.')
+    if not found:
+        raise DataError(f"{file}: the file is empty.")
+
+
+def _not_json(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number; write null")
 
 
 # Ranges of rows.
@@ -151,9 +178,7 @@ class ColumnarReader(NamedTuple):
     index_name: str | None = None
     n_groups: int = 1  # of rows in the file, at least
 
-    @property
-    def together(self) -> bool:
-        return True
+    together = True  # see ``Look``
 
     @property
     def key(self) -> str:
@@ -184,21 +209,19 @@ class ColumnarReader(NamedTuple):
         return lazy if self.index_name is None else lazy.rename({PANDAS_INDEX: self.index_name})
 
 
-def look_at_columns(path: str, name: str, kind: str) -> Look:
-    """Columns and rows by the directory of a file."""
-    stamp = stamp_of(path, name)
-    with unread(name):
-        if kind == "Arrow" and _is_stream(File(Path(path), name)):
-            raise DataError(
-                f"{name}: is an Arrow stream, which has no directory of its rows; save it as an "
-                "Arrow file or as Parquet."
-            )
-    return _look(path, name, kind, stamp)
+def look_at_columns(path: str, name: str, kind: str, *, remote: bool = False) -> Look:
+    """Columns and rows by the directory of a file.
 
-
-def _look(path: str, name: str, kind: str, stamp: tuple[int, int] | None) -> Look:
+    An object in a store has neither a size nor a time that polars would tell; its address stands
+    for it.
+    """
     import polars as pl
 
+    stamp = None if remote else stamp_of(path, name)
+    with unread(name):
+        if kind == "Arrow" and _is_stream(File(Path(path), name)):
+            what = "is an Arrow stream, which has no directory of its rows"
+            raise DataError(f"{name}: {what}; save it as an Arrow file or as Parquet.")
     reader = ColumnarReader(kind)
     n_groups = 1
     with unread(name), polars_reading(File(Path(path), name), kind):
@@ -206,20 +229,15 @@ def _look(path: str, name: str, kind: str, stamp: tuple[int, int] | None) -> Loo
         schema = dict(lazy.collect_schema())
         n_rows = int(lazy.select(pl.len()).collect().item())
         if kind == "Parquet" and stamp is not None:
-            n_groups = _row_groups(path, stamp[0], len(schema))
+            with open(path, "rb") as opened:  # the length of the directory tells about the groups
+                opened.seek(max(0, stamp[0] - 8))
+                length = int.from_bytes(opened.read(4), "little")
+            n_groups = max(1, length // (CHUNK_ENTRY * max(1, len(schema))))
     index = _index_name(schema)
     if index is not None:
-        schema = {index if key == PANDAS_INDEX else key: kind for key, kind in schema.items()}
+        schema = {index if key == PANDAS_INDEX else key: of for key, of in schema.items()}
     reader = ColumnarReader(kind, index, n_groups)
     return Look(name, path, stamp, reader, n_rows, schema, id_name=index)
-
-
-def _row_groups(path: str, size: int, n_columns: int) -> int:
-    """At least so many groups of rows has a Parquet file, by the length of its directory."""
-    with open(path, "rb") as opened:
-        opened.seek(max(0, size - 8))
-        length = int.from_bytes(opened.read(4), "little")
-    return max(1, length // (CHUNK_ENTRY * max(1, n_columns)))
 
 
 def is_address(text: str) -> bool:
@@ -228,10 +246,8 @@ def is_address(text: str) -> bool:
     if found is None:
         return False
     if found[1].lower() not in STORES:
-        raise DataError(
-            f"{text}: addresses of this kind are not read; expected s3://, gs:// or az://, or a "
-            "file: download it first (curl -O ADDRESS)."
-        )
+        what = "addresses of this kind are not read; expected s3://, gs:// or az://"
+        raise DataError(f"{text}: {what}, or a file: download it first (curl -O ADDRESS).")
     return True
 
 
@@ -247,11 +263,3 @@ def listed_addresses(text: str) -> list[str]:
     if not len(found):
         raise unreadable(text, "Parquet", "nothing matches this pattern")
     return sorted(found.to_list())
-
-
-def look_at_address(text: str) -> Look:
-    """Columns and rows of Parquet in an object store.
-
-    An object has neither a size nor a time that polars would tell; its address stands for it.
-    """
-    return _look(text, text, "Parquet", None)

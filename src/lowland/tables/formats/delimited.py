@@ -8,8 +8,8 @@ its errors; ``dialect.py`` and ``numerals.py`` do.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lowland._base.errors import DataError, listing
 from lowland.tables.budget import column_bytes, require_for_table
 from lowland.tables.columns.vectors import with_vectors
-from lowland.tables.contents import Contents, Request, unreadable
+from lowland.tables.contents import Contents, Request, free_id, refuse_twice, unreadable
 from lowland.tables.file_chunks import Look, stamp_of
+from lowland.tables.formats import text_chunks
 from lowland.tables.formats.dialect import (
     BLANKS,
     FALLBACK,
@@ -31,19 +32,9 @@ from lowland.tables.formats.dialect import (
     utf8,
 )
 from lowland.tables.formats.formulas import unguarded, unguarded_name
-from lowland.tables.formats.numerals import EITHER, SHOWN, Numerals, understood
-from lowland.tables.formats.text_chunks import (
-    TEXT,
-    Marks,
-    Place,
-    TextReader,
-    Written,
-    count_records,
-    decided,
-    read_bytes,
-    record_starts,
-)
-from lowland.tables.opening import MARKS, File
+from lowland.tables.formats.numerals import EITHER, NEITHER, SHOWN, Numerals, understood
+from lowland.tables.formats.text_chunks import TextReader
+from lowland.tables.opening import MARKS, File, temporary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,17 +77,15 @@ def numbers_in_text(
         return frame, notes
     votes = len(native) * (1 if decimal_comma else -1)
     votes += sum({",": 1, ".": -1}.get(what.decimal, 0) for what in found.values())
-    if votes == 0:
-        votes = 1 if separator == ";" else -1
-    usual = "," if votes > 0 else "."
+    usual = "," if votes > 0 or (votes == 0 and separator == ";") else "."
     marks = {
-        name: what.decimal if what.decimal in (".", ",") else usual for name, what in found.items()
+        name: usual if what.decimal in (EITHER, NEITHER) else what.decimal
+        for name, what in found.items()
     }
     numbers = {name: what.values(marks[name]) for name, what in found.items()}
-    frame = frame.with_columns(list(numbers.values()))
-    commas = native if decimal_comma else []
-    said = _conversions(found, marks, numbers, commas)
-    return frame, [f"numbers in text: {'; '.join(said)}", *notes] if said else notes
+    said = _conversions(found, marks, numbers, native if decimal_comma else [])
+    notes = [f"numbers in text: {'; '.join(said)}", *notes] if said else notes
+    return frame.with_columns(list(numbers.values())), notes
 
 
 def _conversions(
@@ -106,10 +95,7 @@ def _conversions(
     commas: list[str],
 ) -> list[str]:
     """What was converted, in short: decimal commas, thousands marks, units."""
-
-    def columns(names: list[str]) -> str:
-        return listing(names, SHOWN, quote=False)
-
+    columns = functools.partial(listing, most=SHOWN, quote=False)
     commas = [*commas, *(name for name in found if marks[name] == "," in found[name].marks)]
     said = [f"decimal commas in {columns(commas)}"] if commas else []
     grouped = [name for name in found if found[name].grouping(marks[name])]
@@ -128,12 +114,9 @@ def _conversions(
     if doubtful:
         kind = "a decimal comma" if marks[doubtful[0]] == "," else "a decimal point"
         said.append(f"{columns(doubtful)} can be read in two ways, and the file has {kind}")
-    units: dict[str, list[str]] = {}
-    for name, what in found.items():
-        units.setdefault(what.unit, []).append(name)
-    for unit, names in units.items():
-        if unit:
-            said.append(f"unit {unit} removed from {columns(names)}")
+    for unit in dict.fromkeys(what.unit for what in found.values() if what.unit):
+        names = [name for name, what in found.items() if what.unit == unit]
+        said.append(f"unit {unit} removed from {columns(names)}")
     return said
 
 
@@ -157,54 +140,45 @@ def split_text(file: File, *, headed: bool | None = None) -> Iterator[tuple[File
     """The text in UTF-8, split by a separator of one character, and its dialect."""
     with utf8(file) as (text, notes):
         dialect = dialect_of(text, headed=headed)
-        dialect = dialect._replace(notes=(*notes, *dialect.notes, *_separator_note(file, dialect)))
-        if dialect.separator != BLANKS:
+        separator, notes = dialect.separator, [*notes, *dialect.notes]
+        if separator not in EXPECTED.get(file.suffix, NAMED) and dialect.width >= 2:
+            by = f"are separated by {NAMED[separator]}"
+            notes.append(f"the fields of this {file.suffix} file {by}")
+        dialect = dialect._replace(notes=tuple(notes))
+        if separator != BLANKS:
             yield text, dialect
             return
-        with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-            copy = Path(folder) / f"split{file.suffix}"
-            _split_at_blanks(text, copy)
+        with temporary(f"split{file.suffix}") as copy:
+            with (
+                text.path.open(encoding="utf-8-sig") as lines,
+                copy.open("w", encoding="utf-8", newline="") as out,
+            ):
+                out.writelines("\t".join(split_at_blanks(line)) + "\n" for line in lines)
             yield File(copy, file.name), dialect._replace(separator="\t")
-
-
-def _separator_note(file: File, dialect: Dialect) -> list[str]:
-    separator, expected = dialect.separator, EXPECTED.get(file.suffix)
-    if expected is None or separator in expected or dialect.width < 2:
-        return []
-    return [f"the fields of this {file.suffix} file are separated by {NAMED[separator]}"]
-
-
-def _split_at_blanks(file: File, copy: Path) -> None:
-    """Write a copy with one tab between fields."""
-    with (
-        file.path.open(encoding="utf-8-sig") as lines,
-        copy.open("w", encoding="utf-8", newline="") as out,
-    ):
-        for line in lines:
-            fields = split_at_blanks(line) if '"' in line else line.split()
-            out.write("\t".join(fields) + "\n")
 
 
 def read_delimited(file: File, dialect: Dialect, request: Request) -> Contents:
     """The table of a text in UTF-8 whose dialect is known."""
-    notes, id_name, names = list(dialect.notes), None, _names(dialect)
-    header = dialect.names
+    notes, id_name, header = list(dialect.notes), None, dialect.names
+    names = [f"column_{i}" for i in range(dialect.width)]
     if header is not None:
+        given = ["", *header] if dialect.row_names else header
+        names = [unguarded_name(name.strip()) or names[i] for i, name in enumerate(given)]
         unnamed = dialect.row_names or (not header[0].strip() and len(header) > 1)
         if unnamed:  # as pandas and R write names of rows
-            id_name = names[0] = "index" if "row" in names else "row"
+            id_name = names[0] = free_id(names)
         if unnamed and not dialect.row_names:
             notes.append(UNNAMED)
-        _refuse_duplicates(file, names)
+        refuse_twice(file, names)
     frame = _parse(file, dialect, names)
-    frame = _without_blank_lines(file, dialect, frame)
-    frame = _with_codes(file, dialect, frame)
-    frame = with_vectors(file, unguarded(frame), request)
+    kept = _not_blank(file, dialect, frame)
 
     def as_text(chosen: list[str]) -> pl.DataFrame:
         again = _parse(file, dialect, names, as_text=chosen)
-        return _without_blank_lines(file, dialect, again).select(chosen)
+        return (again if kept is None else again.filter(kept)).select(chosen)
 
+    frame = _with_codes(dialect, frame if kept is None else frame.filter(kept), as_text)
+    frame = with_vectors(file, unguarded(frame), request)
     frame, said = numbers_in_text(
         frame,
         [] if id_name is None else [id_name],
@@ -215,60 +189,45 @@ def read_delimited(file: File, dialect: Dialect, request: Request) -> Contents:
     return Contents(frame, id_name=id_name, notes=(*notes, *said))
 
 
-def _names(dialect: Dialect) -> list[str]:
-    if dialect.names is None:
-        return [f"column_{i}" for i in range(dialect.width)]
-    header = ["", *dialect.names] if dialect.row_names else dialect.names
-    return [unguarded_name(name.strip()) or f"column_{i}" for i, name in enumerate(header)]
-
-
 def _parse(
     file: File, dialect: Dialect, names: list[str], *, as_text: list[str] | None = None
 ) -> pl.DataFrame:
     """The columns in the types that polars infers; codes, and those in ``as_text``, are text."""
     import polars as pl
 
-    plain = dialect.names is not None and dialect.in_rows and not dialect.row_names
-    skipped = dialect.skipped
-    if dialect.names is not None and dialect.in_rows and dialect.row_names:
-        skipped += 1
+    own_header = dialect.names is not None and dialect.in_rows
+    skipped = dialect.skipped + (own_header and dialect.row_names)
     how: dict[str, Any] = {
         "separator": dialect.separator,
-        "has_header": plain,
+        "has_header": own_header and not dialect.row_names,
         "skip_lines": skipped,
         "decimal_comma": dialect.decimal_comma,
     }
     if as_text is not None:
-        places = [names.index(name) for name in as_text]
-        how["infer_schema"] = False
-        how["columns"] = places
-        kept = [names[i] for i in sorted(places)]
-        frame = pl.read_csv(file.path, **how)
-        return frame.rename(dict(zip(frame.columns, kept, strict=True)))
-    width = len(names)
-    rows = min(GUESS_ROWS, max(100, GUESS_FIELDS // width))
-    for guess in (True, False):
+        places = sorted(names.index(name) for name in as_text)
+        frame = pl.read_csv(file.path, infer_schema=False, columns=places, **how)
+        return frame.rename(dict(zip(frame.columns, [names[i] for i in places], strict=True)))
+    rows = min(GUESS_ROWS, max(100, GUESS_FIELDS // len(names)))
+    try:
+        if dialect.padded:
+            first = pl.read_csv(file.path, n_rows=0, infer_schema=False, **how).columns
+            how["schema_overrides"] = {
+                first[i]: pl.String for i in dialect.padded if i < len(first)
+            }
+        typed = how
+        if file.size >= LARGE:
+            typed = {**how, "schema": _inferred_types(file, rows, how), "schema_overrides": None}
+        frame = pl.read_csv(file.path, infer_schema_length=rows, **typed)
+    except pl.exceptions.PolarsError:
         try:
-            if dialect.padded and guess:
-                first = pl.read_csv(file.path, n_rows=0, infer_schema=False, **how).columns
-                how["schema_overrides"] = {
-                    first[i]: pl.String for i in dialect.padded if i < len(first)
-                }
-            schema = _inferred_types(file, rows, how) if guess and file.size >= LARGE else None
-            told = {**how, "schema_overrides": None} if schema is not None else how
-            frame = pl.read_csv(
-                file.path, schema=schema, infer_schema_length=rows if guess else None, **told
-            )
-            break
+            frame = pl.read_csv(file.path, infer_schema_length=None, **how)
         except pl.exceptions.PolarsError as error:
-            reason = error
-    else:
-        check_widths(file, dialect.separator, width, skipped)
-        raise unreadable(file, "CSV", reason)
-    if frame.width != width or (frame.width > 1 and frame[:, -1].has_nulls()):
+            check_widths(file, dialect.separator, len(names), skipped)
+            raise unreadable(file, "CSV", error) from error
+    if frame.width != len(names) or (frame.width > 1 and frame[:, -1].has_nulls()):
         # A short line looks like a missing last value.
-        check_widths(file, dialect.separator, width, skipped)
-    if frame.width != width:
+        check_widths(file, dialect.separator, len(names), skipped)
+    if frame.width != len(names):
         raise unreadable(file, "CSV", "its lines do not end in a line feed")
     return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
@@ -290,14 +249,8 @@ def _inferred_types(file: File, rows: int, how: dict[str, Any]) -> dict[str, pl.
     numbers = [dtype for dtype in schema.values() if dtype.is_numeric()]
     small = all(dtype in (pl.Int16, pl.UInt16) for dtype in numbers)
     row_bytes = column_bytes(schema.values()) + len(numbers) * (4 if small else 8)
-    require_for_table(
-        file,
-        estimate,
-        sample.width,
-        row_bytes,
-        advice="save it as Parquet and choose columns",
-        estimated=True,
-    )
+    advice = "save it as Parquet and choose columns"
+    require_for_table(file, estimate, sample.width, row_bytes, advice=advice, estimated=True)
     return schema
 
 
@@ -311,21 +264,23 @@ def _narrow_type(column: pl.Series) -> pl.DataType:
     return pl.Int16() if column.min() >= -(2**15) and column.max() < 2**15 else column.dtype
 
 
-def _without_blank_lines(file: File, dialect: Dialect, frame: pl.DataFrame) -> pl.DataFrame:
-    """Remove blank lines. A line of empty fields is a row with all values missing, and stays."""
+def _not_blank(file: File, dialect: Dialect, frame: pl.DataFrame) -> pl.Series | None:
+    """The rows that are not blank lines, if there are some. A line of empty fields is a row."""
     import polars as pl
 
     if not frame[:, 0].has_nulls():
-        return frame
+        return None
     empty = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if not empty.any():
-        return frame
+        return None
     found = records(file, dialect.separator, dialect.skipped)
     blank = sum(not fields for _, fields in found)
-    return frame.filter(~empty) if blank == empty.sum() else frame
+    return ~empty if blank == empty.sum() else None
 
 
-def _with_codes(file: File, dialect: Dialect, frame: pl.DataFrame) -> pl.DataFrame:
+def _with_codes(
+    dialect: Dialect, frame: pl.DataFrame, as_text: Callable[[list[str]], pl.DataFrame]
+) -> pl.DataFrame:
     """Keep codes such as 01234 as text where the first rows did not show a leading zero.
 
     Where all of the first numbers have five digits, a smaller one may have begun with 0.
@@ -340,20 +295,9 @@ def _with_codes(file: File, dialect: Dialect, frame: pl.DataFrame) -> pl.DataFra
     ]
     if not some:
         return frame
-    text = _parse(file, dialect, names, as_text=some)
-    if text.height != frame.height:  # blank lines
-        text = _without_blank_lines(file, dialect, text)
+    text = as_text(some)
     padded = text.select(pl.all().str.contains(r"^\s*[+-]?0\d").any()).row(0)
-    codes = [name for name, is_code in zip(text.columns, padded, strict=True) if is_code]
-    return frame.with_columns(text.select(codes)) if codes else frame
-
-
-def _refuse_duplicates(file: File, names: list[str]) -> None:
-    if len(set(names)) == len(names):
-        return
-    twice = sorted({name for name in names if names.count(name) > 1})
-    listed = ", ".join(repr(name) for name in twice[:5])
-    raise DataError(f"{file}: several columns are called {listed}; rename all but one.")
+    return frame.with_columns(text[name] for name, code in zip(some, padded, strict=True) if code)
 
 
 # Opening a text for ranges of rows: its dialect, where its rows are, how its columns are written.
@@ -370,47 +314,38 @@ BOM = b"\xef\xbb\xbf"
 def look_at_text(path: str, name: str, like: Look | None = None) -> Look:
     """Dialect, rows and types of a text; ``like`` is a text that this one may resemble."""
     stamp = stamp_of(path, name)
-    start = read_bytes(path, name, 0, 4)
+    start = text_chunks.read_bytes(path, name, 0, 4)
     if any(start.startswith(mark) for mark, _ in MARKS):
-        raise DataError(
-            f"{name}: is text in UTF-16 or UTF-32, whose rows cannot be found quickly; convert it "
-            f"first (iconv -f utf-16 -t utf-8 {Path(name).name})."
-        )
+        what = "is text in UTF-16 or UTF-32, whose rows cannot be found quickly"
+        command = f"iconv -f utf-16 -t utf-8 {Path(name).name}"
+        raise DataError(f"{name}: {what}; convert it first ({command}).")
     found = None if like is None else _same(path, name, like)
     if found is None:
-        begin, dialect = _data_begin(path, name)
-        marks = _counted(path, name, begin)
-        found = _Sample(path, name, begin, marks).decide(dialect.separator), marks
+        begin, separator = _data_begin(path, name)
+        marks = text_chunks.count_records(path, name, begin)
+        found = _Sample(path, name, begin, marks).decide(separator), marks
     reader, marks = found
-    return Look(
-        name, path, stamp, reader, marks.n_rows, reader.schema, id_name=reader.id_name, marks=marks
-    )
+    names = {"id_name": reader.id_name, "marks": marks}
+    return Look(name, path, stamp, reader, marks.n_rows, reader.schema, **names)
 
 
-def _counted(path: str, name: str, begin: int) -> Marks:
-    marks = count_records(path, name, begin)
-    if not marks.n_rows:
-        raise DataError(f"{name}: there are no rows.")
-    return marks
-
-
-def _data_begin(path: str, name: str) -> tuple[int, Dialect]:
-    """The byte behind the header, and the dialect of the first lines."""
+def _data_begin(path: str, name: str) -> tuple[int, str]:
+    """The byte behind the header, and the separator."""
     dialect = dialect_of(File(Path(path), name))
     with open(path, "rb") as lines:
         for _ in range(dialect.skipped):
             lines.readline()
         begin = lines.tell()
         if dialect.names is None or not dialect.in_rows:
-            return max(
-                begin, len(BOM) if lines.seek(0) == 0 and lines.read(3) == BOM else 0
-            ), dialect
+            lines.seek(0)
+            mark = len(BOM) if lines.read(len(BOM)) == BOM else 0
+            return max(begin, mark), dialect.separator
         header = lines.readline(LONGEST)
         while header.count(b'"') % 2 and (more := lines.readline(LONGEST)):
             header += more
     if b"\r" in header.rstrip(b"\r\n"):
         raise unreadable(name, "delimited text", "its lines do not end in a line feed")
-    return begin + len(header), dialect
+    return begin + len(header), dialect.separator
 
 
 class _Sample(NamedTuple):
@@ -419,20 +354,15 @@ class _Sample(NamedTuple):
     path: str
     name: str
     begin: int
-    marks: Marks
-
-    @property
-    def preamble(self) -> bytes:
-        """Comments and header."""
-        return read_bytes(self.path, self.name, 0, self.begin).removeprefix(BOM).replace(b"\r", b"")
+    marks: text_chunks.Marks
 
     def head(self, size: int) -> bytes:
         """The first rows, all of them whole."""
         end = min(self.marks.end, self.begin + size)
-        text = read_bytes(self.path, self.name, self.begin, end)
+        text = text_chunks.read_bytes(self.path, self.name, self.begin, end)
         if end == self.marks.end:
             return text
-        starts = record_starts(text)
+        starts = text_chunks.record_starts(text)
         return text[: starts[-1]] if len(starts) > 1 else self.head(2 * size)
 
     def body(self) -> bytes:
@@ -442,14 +372,15 @@ class _Sample(NamedTuple):
         places = self.marks.places[self.marks.places >= known]
         step = -(-len(places) // PLACES) or 1
         for place in places[::step].tolist():
-            text = read_bytes(self.path, self.name, place, min(self.marks.end, place + PLACE))
-            starts = record_starts(text)
+            end = min(self.marks.end, place + PLACE)
+            text = text_chunks.read_bytes(self.path, self.name, place, end)
+            starts = text_chunks.record_starts(text)
             if len(starts) > 1:
                 parts.append(text[: starts[-1]])
         return b"\n".join(part.rstrip(b"\r\n") for part in parts) + b"\n"
 
     def decide(self, separator: str) -> TextReader:
-        """The reader of this text, by the house reader's reading of the sample."""
+        """The reader of this text, by what the reader of whole texts makes of the sample."""
         try:
             return self._decided(self.body(), separator)
         except DataError:
@@ -459,54 +390,54 @@ class _Sample(NamedTuple):
     def _decided(self, body: bytes, separator: str) -> TextReader:
         frame, id_name, decimal_comma = self._read(body)
         names = tuple(frame.columns)
-        texts = (Written(TEXT),) * len(names)
+        texts = (text_chunks.Written(text_chunks.TEXT),) * len(names)
         plain = TextReader(names, texts, separator, self.marks.is_utf8, id_name)
-        place = Place(self.path, self.name, self.begin)
-        text = plain.parse(body, place, len(record_starts(body)), names, ())
+        place = text_chunks.Place(self.path, self.name, self.begin)
+        text = plain.parse(body, place, len(text_chunks.record_starts(body)), names, ())
         if text.height != frame.height:
             raise unreadable(self.name, "delimited text", "blank lines stand between its rows")
         written = []
         for name in names:
-            how = decided(text[name], frame[name], decimal_comma)
+            how = text_chunks.decided(text[name], frame[name], decimal_comma)
             if how is None:
-                raise DataError(
-                    f"{self.name}: the numbers of column {name!r} are written in several ways; "
-                    "save the table as Parquet."
-                )
+                what = f"the numbers of column {name!r} are written in several ways"
+                raise DataError(f"{self.name}: {what}; save the table as Parquet.")
             written.append(how)
         return plain._replace(written=tuple(written))
 
     def _read(self, body: bytes) -> tuple[pl.DataFrame, str | None, bool]:
-        """What the house reader makes of the sample: columns, row id, decimal mark."""
-        text = self.preamble + body
+        """What the reader of whole texts makes of the sample: columns, row id, decimal mark."""
+        above = text_chunks.read_bytes(self.path, self.name, 0, self.begin)  # comments and header
+        text = above.removeprefix(BOM).replace(b"\r", b"") + body
         if not self.marks.is_utf8:
             text = text.decode(FALLBACK, errors="replace").encode()
-        with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-            copy = Path(folder) / f"sample{Path(self.name).suffix.lower()}"
+        with temporary(f"sample{Path(self.name).suffix.lower()}") as copy:
             copy.write_bytes(text)
             with split_text(File(copy, self.name)) as (split, dialect):
                 contents = read_delimited(split, dialect, Request(columns=()))  # no vectors in text
         return contents.frame, contents.id_name, dialect.decimal_comma
 
 
-def _same(path: str, name: str, like: Look) -> tuple[TextReader, Marks] | None:
+def _same(path: str, name: str, like: Look) -> tuple[TextReader, text_chunks.Marks] | None:
     """The reader of another text, if this one has its header and first rows that it can read.
 
     Finding the dialect of a small text takes longer than reading it.
     """
     reader: TextReader = like.reader
     begin = int(like.marks.places[0])
-    if read_bytes(path, name, 0, begin) != read_bytes(like.path, like.name, 0, begin):
+    if text_chunks.read_bytes(path, name, 0, begin) != text_chunks.read_bytes(
+        like.path, like.name, 0, begin
+    ):
         return None
-    if not begin and read_bytes(path, name, 0, len(BOM)) == BOM:
+    if not begin and text_chunks.read_bytes(path, name, 0, len(BOM)) == BOM:
         return None
-    marks = _counted(path, name, begin)
+    marks = text_chunks.count_records(path, name, begin)
+    if marks.is_utf8 != reader.is_utf8:
+        return None
     head = _Sample(path, name, begin, marks).head(PLACE)
-    place = Place(path, name, begin)
+    place = text_chunks.Place(path, name, begin)
     try:
-        if marks.is_utf8 != reader.is_utf8:
-            return None
-        reader.parse(head, place, len(record_starts(head)), reader.names, reader.names)
+        reader.parse(head, place, len(text_chunks.record_starts(head)), reader.names, reader.names)
     except DataError:
         return None
     return reader, marks

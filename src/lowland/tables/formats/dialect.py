@@ -23,14 +23,13 @@ import csv
 import io
 import itertools
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lowland._base.errors import DataError
-from lowland.tables.opening import MARKS, File
+from lowland._base.errors import DataError, count
+from lowland.tables.opening import MARKS, File, temporary
 
 # The encoding of a text file: UTF-8, UTF-16 or UTF-32 with a mark, or Windows-1252.
 #
@@ -49,8 +48,7 @@ def utf8(file: File) -> Iterator[tuple[File, list[str]]]:
     if encoding == "utf-8":
         yield file, []
         return
-    with tempfile.TemporaryDirectory(prefix="lowland-") as folder:
-        copy = Path(folder) / f"text{file.suffix}"
+    with temporary(f"text{file.suffix}") as copy:
         _convert(file, encoding, copy)
         shown = "Windows-1252 (Western European)" if encoding == FALLBACK else encoding.upper()
         note = f"the file is no UTF-8 text and is read as {shown}"
@@ -60,18 +58,15 @@ def utf8(file: File) -> Iterator[tuple[File, list[str]]]:
 def _encoding(file: File) -> str:
     with file.path.open("rb") as opened:
         start = opened.read(4)
-        for mark, encoding in MARKS:
-            if start.startswith(mark):
-                return encoding
         opened.seek(0)
+        marked = [encoding for mark, encoding in MARKS if start.startswith(mark)]
+        if marked:
+            return marked[0]
         decoder = codecs.getincrementaldecoder("utf-8")()
         valid = True
         while chunk := opened.read(CHUNK):
             if b"\0" in chunk:
-                raise DataError(
-                    f"{file}: holds a null byte, so it is no text in UTF-8; "
-                    "save the table as UTF-8 text."
-                )
+                raise DataError(f"{file}: holds a null byte, so it is not text; save it as UTF-8.")
             pending = decoder.getstate()[0]
             if valid and (pending or not chunk.isascii()):  # ASCII is by far the most common
                 valid = decodes(decoder, chunk)
@@ -89,7 +84,6 @@ def decodes(decoder: codecs.IncrementalDecoder, chunk: bytes) -> bool:
 
 def _convert(file: File, encoding: str, copy: Path) -> None:
     """Write a copy in UTF-8; bytes that the encoding does not know are refused with their line."""
-    line = 1
     try:
         with (
             file.path.open(encoding=encoding, newline="") as text,
@@ -98,25 +92,23 @@ def _convert(file: File, encoding: str, copy: Path) -> None:
             while chunk := text.read(CHUNK):
                 if "\0" in chunk:
                     raise DataError(f"{file}: holds a null character; save it as UTF-8 text.")
-                line += chunk.count("\n")
                 out.write(chunk)
-    except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise _undecodable(file, encoding, line) from error
+    except UnicodeError as error:
+        if encoding != FALLBACK:
+            wrong = f"is not valid {encoding.upper()}"
+            raise DataError(f"{file}: {wrong}; save it as UTF-8.") from error
+        with file.path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                require_decoded(line, FALLBACK, f"{file}, line {number}")
 
 
-def _undecodable(file: File, encoding: str, line: int) -> DataError:
-    if encoding != FALLBACK:
-        return DataError(f"{file}, line {line}: no valid {encoding.upper()}; save it as UTF-8.")
-    with file.path.open("rb") as lines:
-        for number, content in enumerate(lines, start=1):
-            try:
-                content.decode(FALLBACK)
-            except UnicodeDecodeError as error:
-                return DataError(
-                    f"{file}, line {number}: not UTF-8 text (byte 0x{content[error.start]:02x} at "
-                    f"position {error.start}); save the file as UTF-8."
-                )
-    return DataError(f"{file}: not UTF-8 text; save the file as UTF-8.")
+def require_decoded(line: bytes, encoding: str, where: str) -> str:
+    """The text of a line; bytes that the encoding does not know are refused."""
+    try:
+        return line.decode(encoding)
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{line[error.start]:02x} at position {error.start}"
+        raise DataError(f"{where}: not UTF-8 text ({byte}); save the file as UTF-8.") from error
 
 
 # A delimited text record by record, for line numbers; slow, and used only after an error.
@@ -146,9 +138,8 @@ def check_widths(file: File, separator: str, width: int, skipped: int = 0) -> No
     """Raise for the first line after skipped ones that has another number of fields."""
     for line, fields in records(file, separator, skipped):
         if fields and len(fields) != width:
-            raise DataError(
-                f"{file}, line {line}: {len(fields)} fields where the first line has {width}."
-            )
+            where = f"{file}, line {line}"
+            raise DataError(f"{where}: {len(fields)} fields where the first line has {width}.")
 
 
 def is_number(text: str) -> bool:
@@ -191,39 +182,28 @@ class Dialect(NamedTuple):
 def dialect_of(file: File, *, headed: bool | None = None) -> Dialect:
     """The dialect of a file in UTF-8; ``headed`` says whether it has a header, if that is known."""
     lines = _first_lines(file)
-    comments = 0
-    while comments < len(lines) and (not lines[comments].strip() or lines[comments][0] == "#"):
-        comments += 1
-    if comments == len(lines):
-        if any(line.strip() for line in lines) and len(lines) == 1:
-            comments = 0  # one line that begins with #: a header without rows
-        else:
-            raise DataError(f"{file}: the file is empty.")
-    body = lines[comments:]
+    above = [*itertools.takewhile(lambda line: not line.strip() or line[0] == "#", lines)]
+    if len(above) == len(lines) == 1 and lines[0].strip():
+        above = []  # one line that begins with #: a header without rows
+    body = lines[len(above) :]
+    if not body:
+        raise DataError(f"{file}: the file is empty.")
     separator = _separator(body, file.suffix)
     rows = _records(body, separator)
-    above = next((line for line in reversed(lines[:comments]) if line.strip()), "")
-    header, in_rows, notes = _header(above, rows, separator, headed)
-    hashes = sum(line.startswith("#") for line in lines[:comments]) - (not in_rows)
+    last = next((line for line in reversed(above) if line.strip()), "")
+    header, in_rows, notes = _header(last, rows, separator, headed)
+    hashes = sum(line.startswith("#") for line in above) - (not in_rows)
     if hashes:
-        lines_ = "1 comment line" if hashes == 1 else f"{hashes} comment lines"
-        notes.append(f"{lines_} (#) at the top skipped")
+        notes.append(f"{count(hashes, 'comment line')} (#) at the top skipped")
     data = rows[1:] if header is not None and in_rows else rows
     row_names = header is not None and in_rows and _are_row_names(rows, _width(data))
     width = len(rows[0] if header is None else header) + row_names
     facts = [_column_facts(data, i) for i in range(width)]
-    return Dialect(
-        separator,
-        comments,
-        header,
-        in_rows,
-        width,
-        row_names,
-        separator != "," and _decimal_comma(data),
-        frozenset(i for i, (padded, _) in enumerate(facts) if padded),
-        {i: digits for i, (_, digits) in enumerate(facts) if digits},
-        tuple(notes),
-    )
+    padded = frozenset(i for i, (is_padded, _) in enumerate(facts) if is_padded)
+    digits = {i: n_digits for i, (_, n_digits) in enumerate(facts) if n_digits}
+    comma = separator != "," and _decimal_comma(data)
+    shape = header, in_rows, width, row_names
+    return Dialect(separator, len(above), *shape, comma, padded, digits, tuple(notes))
 
 
 def has_table(file: File) -> bool:
@@ -235,21 +215,15 @@ def has_table(file: File) -> bool:
     return share == 1 and numbers >= 1 / 3
 
 
-def looks_numeric(field: str) -> bool:
+def looks_numeric(field: str, pattern: re.Pattern[str] = NUMERIC) -> bool:
     """Whether a field may be a number, with any marks, a percent sign or a currency."""
     field = field.strip()
-    return bool(NUMERIC.fullmatch(field)) or is_number(field)
-
-
-def _is_plain(field: str) -> bool:
-    """Whether a field is a number without a sign of percent or currency, which a name may have."""
-    field = field.strip()
-    return bool(PLAIN.fullmatch(field)) or is_number(field)
+    return bool(pattern.fullmatch(field)) or is_number(field)
 
 
 def split_at_blanks(line: str) -> list[str]:
     """The fields between white space; a field in quotation marks may hold some."""
-    return TOKEN.findall(line)
+    return TOKEN.findall(line) if '"' in line else line.split()
 
 
 def _first_lines(file: File) -> list[str]:
@@ -288,16 +262,14 @@ def _unquoted(field: str) -> str:
 
 def _separator(lines: Sequence[str], suffix: str) -> str:
     first = "\t" if suffix == ".tsv" else ","
-    order = [first, *(mark for mark in SEPARATORS if mark != first)]
     best, found = (0.0, -1.0), None
-    for mark in order:
+    for mark in sorted(SEPARATORS, key=lambda mark: mark != first):
         score = _score(lines, mark)
         if score > best:
             best, found = score, mark
     share, numbers = _score(lines, BLANKS)
-    if share == 1 and numbers > 0 and (found is None or numbers > best[1]):
-        return BLANKS
-    if found is None and share > 0.5 and numbers > 0.5:  # a line is too short or too long
+    sure = share == 1 and numbers > max(0.0, best[1])
+    if sure or (found is None and share > 0.5 and numbers > 0.5):  # a line may be too short
         return BLANKS
     if found is None:  # a single column; decimal commas are no separators
         return ";" if suffix != ".tsv" and any("," in line for line in lines) else first
@@ -354,10 +326,10 @@ def _header(
         if fits and any(map(looks_numeric, first)) and not all(map(looks_numeric, named[0])):
             return tuple(named[0]), False, ["the last comment line (#) is taken as the header"]
     if headed is None:
-        headed = not (all(map(_is_plain, first)) or _is_a_row(rows))
+        # a sign of percent or of a currency may be part of a name
+        headed = not (all(looks_numeric(field, PLAIN) for field in first) or _is_a_row(rows))
         if not headed:
-            last = len(first) - 1
-            note = f"no header line, columns are named column_0 to column_{last}"
+            note = f"no header line, columns are named column_0 to column_{len(first) - 1}"
             return None, True, [note]
     if not headed:
         return None, True, []
@@ -386,22 +358,16 @@ def _is_a_row(rows: list[list[str]]) -> bool:
     ascends = all(a < b for a, b in itertools.pairwise(numbers))
     steps = [b - a for a, b in itertools.pairwise(numbers)]
     even = len(steps) > 1 and max(steps) - min(steps) <= 0.01 * abs(steps[0]) and steps[0] != 0
-    again = any(
-        first[i] in {row[i] for row in data} for i in range(len(first)) if i not in set(numeric)
-    )
+    words = [i for i in range(len(first)) if i not in numeric]
+    again = any(first[i] in {row[i] for row in data} for i in words)
     return again or not (ascends or even)
 
 
 def _decimal_comma(rows: Sequence[Sequence[str]]) -> bool:
-    commas = False
-    for row in rows:
-        for field in row:
-            field = field.strip()
-            if "," in field and DECIMAL_COMMA.fullmatch(field):
-                commas = True
-            elif "." in field and DECIMAL_POINT.fullmatch(field):
-                return False
-    return commas
+    fields = [field.strip() for row in rows for field in row]
+    commas = (DECIMAL_COMMA.fullmatch(field) for field in fields if "," in field)
+    points = (DECIMAL_POINT.fullmatch(field) for field in fields if "." in field)
+    return any(commas) and not any(points)
 
 
 def _column_facts(rows: Sequence[Sequence[str]], place: int) -> tuple[bool, int]:

@@ -5,6 +5,8 @@ The format: https://anndata.readthedocs.io/en/latest/fileformat-prose.html
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import subprocess
 import sys
@@ -14,10 +16,9 @@ import numpy as np
 
 from lowland._base.errors import DataError, unknown_name
 from lowland.tables.budget import refuse_bomb, require_for_sparse, require_for_table
-from lowland.tables.contents import Contents, Request, named_matrix, unreadable
-from lowland.tables.formats import h5_look
-from lowland.tables.formats.arrays import checked_matrix
-from lowland.tables.formats.sparse import compressed_rows
+from lowland.tables.contents import Contents, Request, free_id, named_matrix, reading, unreadable
+from lowland.tables.formats import h5_program
+from lowland.tables.formats.arrays import checked_matrix, compressed_rows
 from lowland.tables.opening import File
 
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
 def read_index(node: Any) -> list[str] | None:
     """The names of the rows of a frame; None if there are none."""
     if _is_compound(node):  # anndata before 0.7
-        check_dataset(node)
-        name = next((name for name in ("index", "_index") if name in node.dtype.names), None)
-        return None if name is None else _texts(node[name])
+        name = next((name for name in INDEX if name in node.dtype.names), None)
+        return None if name is None else _texts(values_of(node)[name])
     name = node.attrs.get("_index")
     if name is None or name not in node:
         return None
@@ -41,12 +41,9 @@ def read_columns(where: str, node: Any) -> tuple[pl.DataFrame, list[str]]:
     import polars as pl
 
     if _is_compound(node):
-        check_dataset(node)
-        columns = {
-            name: _old_column(node, name)
-            for name in node.dtype.names
-            if name not in ("index", "_index")
-        }
+        values = values_of(node)
+        names = [name for name in node.dtype.names if name not in INDEX]
+        columns = {name: _old_column(node, name, values[name]) for name in names}
     else:
         order = node.attrs.get("column-order", [])
         names = [name.decode() if isinstance(name, bytes) else str(name) for name in order]
@@ -59,20 +56,15 @@ def read_columns(where: str, node: Any) -> tuple[pl.DataFrame, list[str]]:
 
 
 def values_of(node: Any) -> np.ndarray:
-    """All values of a dataset."""
-    check_dataset(node)
-    return node[()]
-
-
-def check_dataset(node: Any) -> None:
-    """Refuse a dataset that does not lie in the file itself, or is a bomb.
+    """All values of a dataset; refused if it does not lie in the file itself, or is a bomb.
 
     A dataset may refer to bytes of other files, and HDF5 would read those.
     """
+    file = node.file.filename
     if node.is_virtual or node.external:
-        raise DataError(f"{node.file.filename}: {node.name!r} refers to other files.")
-    held = os.path.getsize(node.file.filename)
-    refuse_bomb(node.file.filename, node.size * node.dtype.itemsize, held)
+        raise DataError(f"{file}: {node.name!r} refers to other files.")
+    refuse_bomb(file, node.size * node.dtype.itemsize, os.path.getsize(file))
+    return node[()]
 
 
 def _column(node: Any) -> pl.Series | None:
@@ -104,11 +96,10 @@ def _categorical(codes: np.ndarray, categories: Any) -> pl.Series:
     return pl.Series(categories).gather(places)
 
 
-def _old_column(node: Any, name: str) -> pl.Series:
+def _old_column(node: Any, name: str, values: np.ndarray) -> pl.Series:
     """A field of a compound obs; its categories, if any, are kept in ``uns``."""
     import polars as pl
 
-    values = node[name]
     categories = node.file.get(f"uns/{name}_categories")
     if categories is not None:
         return _categorical(values, _values(categories))
@@ -138,6 +129,7 @@ def _is_compound(node: Any) -> bool:
     return getattr(getattr(node, "dtype", None), "names", None) is not None
 
 
+INDEX = ("index", "_index")  # the field of a compound obs that names the rows
 # Where the names of the columns of each part are.
 NAMES_OF = {"X": "var", "layers": "var", "raw": "raw/var"}
 FOLDERS = ("layers", "obsm", "obsp")
@@ -157,13 +149,8 @@ def read_h5ad(file: File, request: Request) -> Contents:
         *(AttributeError, IndexError, KeyError, OSError, OverflowError, RuntimeError),
         *(TypeError, ValueError, pl.exceptions.PolarsError),
     )
-    try:
-        with h5py.File(file.path, "r") as store:
-            return _read(file, store, request.part or "X")
-    except DataError:
-        raise
-    except broken as error:
-        raise unreadable(file, "H5AD", error) from error
+    with reading(file, "H5AD", *broken), h5py.File(file.path, "r") as store:
+        return _read(file, store, request.part or "X")
 
 
 def require_h5py(name: str) -> None:
@@ -171,31 +158,40 @@ def require_h5py(name: str) -> None:
     try:
         import h5py  # noqa: F401
     except ImportError as error:
-        raise DataError(
-            f"{name}: H5AD files need the package h5py: pip install 'lowland[anndata]'."
-        ) from error
+        needs = "H5AD files need the package h5py: pip install 'lowland[anndata]'"
+        raise DataError(f"{name}: {needs}.") from error
+
+
+def run_program(patience: float, **request: Any) -> dict[str, Any]:
+    """The answer of the program that works with libhdf5; a crash of it is an error, too."""
+    if not sys.executable:  # an embedded interpreter cannot start another one
+        return h5_program.main(request)
+    try:
+        # Ctrl-C is for this process, which then ends the other one.
+        done = subprocess.run(
+            [sys.executable, "-P", h5_program.__file__],
+            input=json.dumps(request, allow_nan=True).encode(),
+            capture_output=True,
+            timeout=patience,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        limit = f"{math.ceil(patience)} s"
+        return {"error": f"the HDF5 library did not come to an end with it within {limit}"}
+    if done.returncode < 0:
+        return {"error": f"it is damaged: the HDF5 library crashes (signal {-done.returncode})"}
+    if done.returncode:
+        last = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+        return {"error": last or f"exit code {done.returncode}"}
+    return json.loads(done.stdout)
 
 
 def _check_harmless(file: File) -> None:
     """Refuse a damaged file that would crash libhdf5 or keep it busy for ever."""
-    if not sys.executable:  # an embedded interpreter cannot start another one
-        return
-    program = [sys.executable, "-P", h5_look.__file__, str(file.path)]
-    try:
-        look = subprocess.run(
-            program,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=PATIENCE,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        reason = "it is damaged: the HDF5 library does not come to an end with it"
-        raise unreadable(file, "H5AD", reason) from None
-    if look.returncode < 0:
-        reason = f"it is damaged: the HDF5 library crashes (signal {-look.returncode})"
-        raise unreadable(file, "H5AD", reason)
+    answer = run_program(PATIENCE, task="look", path=str(file.path))
+    if answer["error"] is not None:
+        raise unreadable(file, "H5AD", answer["error"])
 
 
 def _read(file: File, store: Any, part: str) -> Contents:
@@ -206,9 +202,8 @@ def _read(file: File, store: Any, part: str) -> Contents:
         var = store.get(NAMES_OF[part.split("/")[0]])
         names = None if var is None else read_index(var)
         if names is not None and len(names) != matrix.shape[1]:
-            raise DataError(
-                f"{file}: {part!r} has {matrix.shape[1]} columns, but there are {len(names)} names."
-            )
+            sizes = f"{matrix.shape[1]} columns, but there are {len(names)} names"
+            raise DataError(f"{file}: {part!r} has {sizes}.")
     return named_matrix(matrix, names, labels, notes, id_name)
 
 
@@ -216,7 +211,8 @@ def _matrix(file: File, store: Any, part: str) -> tuple[Any, list[str] | None]:
     """The numbers of a part, and the names of its columns if the part has them."""
     import h5py
 
-    known = _parts(store)
+    known = [name for name in ("X", "raw/X") if name in store]
+    known += [f"{folder}/{name}" for folder in FOLDERS for name in store.get(folder, ())]
     if part not in known:
         if part == "X":
             found = ", ".join(known) or "none"
@@ -229,7 +225,8 @@ def _matrix(file: File, store: Any, part: str) -> tuple[Any, list[str] | None]:
             rows, columns = node.shape
             require_for_table(where, rows, columns, columns * wide)
         return checked_matrix(np.asarray(values_of(node)), where), None
-    kind = _text(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
+    kind = node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", ""))
+    kind = kind.decode() if isinstance(kind, bytes) else str(kind)
     if kind[:3] in ("csr", "csc"):
         return _sparse(node, kind[:3], where), None
     if kind == "dataframe":
@@ -263,21 +260,8 @@ def _observations(file: File, store: Any, rows: int) -> tuple[pl.DataFrame, list
     notes = [f"columns of obs that are not used: {', '.join(left)}"] if left else []
     ids, id_name = read_index(obs), None
     if ids is not None:
-        id_name = "index" if "row" in frame.columns else "row"
+        id_name = free_id(frame.columns)
         frame = pl.DataFrame({id_name: ids}).hstack(frame)
     if frame.width and frame.height != rows:
         raise DataError(f"{file}: obs has {frame.height} rows where the numbers have {rows}.")
     return frame, notes, id_name
-
-
-def _parts(store: Any) -> list[str]:
-    """All parts that can be read."""
-    found = [name for name in ("X", "raw/X") if name in store]
-    for folder in FOLDERS:
-        if folder in store:
-            found += [f"{folder}/{name}" for name in store[folder]]
-    return found
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)

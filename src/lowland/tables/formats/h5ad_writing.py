@@ -5,12 +5,8 @@ The file is copied as it is, and two entries are added, whatever the size of the
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +15,7 @@ import numpy as np
 
 from lowland._base.errors import DataError
 from lowland.tables.contents import one_line
-from lowland.tables.formats import h5_add
-from lowland.tables.formats.h5ad import PATIENCE, require_h5py
+from lowland.tables.formats.h5ad import PATIENCE, require_h5py, run_program
 from lowland.tables.opening import format_suffix, is_stream, opened
 
 SUFFIX = ".h5ad"
@@ -42,10 +37,7 @@ def check_h5ad_target(source: str | os.PathLike[str], name: str, *, force: bool 
     path = _check_source(source)
     with opened(path) as file:
         require_h5py(str(file))
-        request = {"path": str(file.path), "key": map_key(name), "name": name}
-        taken = _ask(str(path), request)
-    if taken and not force:
-        raise _already_there(path, taken)
+        _ask(path, PATIENCE, force, task="taken", path=str(file.path), name=name)
 
 
 def write_h5ad(
@@ -82,17 +74,9 @@ def write_h5ad(
         with opened(path) as file:
             shutil.copyfile(file.path, target)
         np.save(beside, np.ascontiguousarray(Y), allow_pickle=False)
-        request = {
-            "path": str(target),
-            "key": map_key(name),
-            "name": name,
-            "coordinates": str(beside),
-            "params": plain(params),
-            "replace": force,
-        }
-        taken = _ask(str(path), request, PATIENCE + os.path.getsize(beside) / BYTES_PER_SECOND)
-        if taken and not force:
-            raise _already_there(path, taken)
+        patience = PATIENCE + os.path.getsize(beside) / BYTES_PER_SECOND
+        what = {"coordinates": str(beside), "params": plain(params), "replace": force}
+        _ask(path, patience, force, task="add", path=str(target), name=name, **what)
     except BaseException:
         target.unlink(missing_ok=True)
         raise
@@ -128,17 +112,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_text(key): plain(held) for key, held in value.items() if held is not None}
     if isinstance(value, list | tuple):
-        kinds = {type(item) for item in value}
-        if kinds <= {int, float} and all(map(_is_small, value)) and value:
-            return list(value)
-        return [_text(item) for item in value]
-    if isinstance(value, bool | float) or (isinstance(value, int) and _is_small(value)):
-        return value
-    return _text(value)
+        numbers = all(_is_number(item) and not isinstance(item, bool) for item in value)
+        return list(value) if numbers and value else [_text(item) for item in value]
+    return value if _is_number(value) else _text(value)
 
 
-def _is_small(number: float) -> bool:
-    return isinstance(number, float) or abs(number) < LARGEST
+def _is_number(value: Any) -> bool:
+    """Whether HDF5 can hold it as a number or a truth value."""
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST)
 
 
 def _text(value: Any) -> str:
@@ -149,54 +130,20 @@ def _text(value: Any) -> str:
 def _check_source(source: str | os.PathLike[str]) -> Path:
     path = Path(source)
     if is_stream(path):
-        raise DataError(
-            f"{path}: is read only once, so there is no file to copy; give the path of an H5AD "
-            "file to have the map in obsm."
-        )
+        raise DataError(f"{path}: is read only once and cannot be copied; give the path of a file.")
     if format_suffix(path) != SUFFIX or not path.is_file():
-        raise DataError(
-            f"{path}: a map goes into obsm of an H5AD file (AnnData, {SUFFIX}) only; leave "
-            "into='obsm' (--into obsm) out, and the coordinates are in the file of the map."
-        )
+        what = f"a map goes into obsm of an H5AD file (AnnData, {SUFFIX}) only"
+        raise DataError(f"{path}: {what}; leave into='obsm' (--into obsm) out.")
     return path
 
 
-def _already_there(path: Path, taken: list[str]) -> DataError:
-    parts = [entry.partition("/") for entry in taken]
-    there = " and ".join(f"{folder}[{entry!r}]" for folder, _, entry in parts)
-    return DataError(
-        f"{path}: has {there} already; replace it in the copy with force=True (--force)."
-    )
-
-
-def _ask(name: str, request: dict[str, Any], patience: float = PATIENCE) -> list[str]:
-    """What the other process found in the way; its failure, and its death, are errors."""
-    alone = not sys.executable  # an embedded interpreter cannot start another one
-    answer = h5_add.main(request) if alone else _answer(request, patience)
+def _ask(source: Path, patience: float, force: bool, **request: Any) -> None:
+    """Let the other process do it; its failure is an error, and a map that must stay is, too."""
+    answer = run_program(patience, key=map_key(request["name"]), **request)
     if answer["error"] is not None:
-        raise DataError(f"{name}: the map cannot be added to it: {one_line(answer['error'])}.")
-    return answer["taken"]
-
-
-def _answer(request: dict[str, Any], patience: float) -> dict[str, Any]:
-    program = [sys.executable, "-P", h5_add.__file__]
-    given = json.dumps(request, allow_nan=True).encode()
-    try:
-        # Ctrl-C is for this process, which then ends the other one.
-        done = subprocess.run(
-            program,
-            input=given,
-            capture_output=True,
-            timeout=patience,
-            start_new_session=True,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        reason = f"the HDF5 library did not come to an end within {math.ceil(patience)} s"
-        return {"error": reason}
-    if done.returncode < 0:
-        return {"error": f"it is damaged: the HDF5 library crashes (signal {-done.returncode})"}
-    if done.returncode:
-        last = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-        return {"error": last or f"exit code {done.returncode}"}
-    return json.loads(done.stdout)
+        raise DataError(f"{source}: the map cannot be added to it: {one_line(answer['error'])}.")
+    if answer["result"] and not force:
+        parts = [entry.partition("/") for entry in answer["result"]]
+        there = " and ".join(f"{folder}[{entry!r}]" for folder, _, entry in parts)
+        advice = "replace it in the copy with force=True (--force)"
+        raise DataError(f"{source}: has {there} already; {advice}.")

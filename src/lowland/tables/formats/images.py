@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lowland._base.errors import DataError, listing
 from lowland.tables.budget import refuse_bomb, require_for_table
-from lowland.tables.contents import Contents, one_line
+from lowland.tables.contents import Contents, named_matrix, one_line
 from lowland.tables.finite import as_floats
 
 if TYPE_CHECKING:
@@ -51,13 +52,14 @@ def read_images(folder: Path) -> Contents:
 
     # Not deeper: a folder named by mistake may be the root of a disk.
     inside = [*folder.glob("*"), *folder.glob("*/*"), *folder.glob("*/*/*")]
-    found = [path for path in inside if not _is_hidden(path, folder) and path.is_file()]
-    names = {path.relative_to(folder).as_posix(): path for path in found}
-    paths = {
-        name: names[name]
-        for name in sorted(names, key=natural_key)
-        if names[name].suffix.lower() in SUFFIXES
+    files = {path.relative_to(folder): path for path in inside if path.is_file()}
+    names = {
+        name.as_posix(): path
+        for name, path in files.items()
+        if not any(part.startswith(".") for part in name.parts)
     }
+    images = [name for name, path in names.items() if path.suffix.lower() in SUFFIXES]
+    paths = {name: names[name] for name in sorted(images, key=natural_key)}
     if not paths:
         held = f"; it holds {listing(sorted(names), 3)}" if names else "; it is empty"
         raise DataError(f"{folder}: is a folder without images{held}.")
@@ -71,14 +73,8 @@ def read_images(folder: Path) -> Contents:
     if set(parents) != {"."}:
         labels = [None if parent == "." else parent for parent in parents]
         frame = frame.with_columns(pl.Series("folder", labels, dtype=pl.String))
-    return Contents(
-        frame,
-        as_floats(pixels),
-        labels=tuple(frame.columns),
-        id_name="file",
-        notes=tuple(plan.notes),
-        image_shape=plan.shape,
-    )
+    contents = named_matrix(as_floats(pixels), None, frame, plan.notes, "file")
+    return dataclasses.replace(contents, image_shape=plan.shape)
 
 
 def natural_key(name: str) -> list[tuple[int, int | str]]:
@@ -98,25 +94,23 @@ def _plan(folder: Path, paths: dict[str, Path]) -> Plan:
     transparent = 0
     for name, path in paths.items():
         with _opened(folder, name, path) as image:
-            if getattr(image, "n_frames", 1) > 1:
-                raise DataError(
-                    f"{folder}, {name}: holds {image.n_frames} images, expected one per file."
-                )
+            n_frames, (width, height) = getattr(image, "n_frames", 1), image.size
+            if n_frames > 1:
+                raise DataError(f"{folder}, {name}: holds {n_frames} images, expected one.")
             size = size or image.size
             if image.size != size:
                 raise DataError(
-                    f"{folder}, {name}: the image is {image.width} x {image.height} pixels, but "
-                    f"{first} is {size[0]} x {size[1]}; all must have one size."
+                    f"{folder}, {name}: the image is {width} x {height} pixels, but {first} is "
+                    f"{size[0]} x {size[1]}; all must have one size."
                 )
             modes[name] = image.mode
             transparent += image.mode.endswith("A") or "transparency" in image.info
     deep = [name for name, mode in modes.items() if mode in DEEP_MODES]
     if deep and len(deep) < len(modes):
         other = next(name for name in modes if name not in deep)
-        raise DataError(
-            f"{folder}, {deep[0]}: has gray of more than 8 bits (mode {modes[deep[0]]}), but "
-            f"{other} has mode {modes[other]}; all must be of one kind."
-        )
+        what = f"has gray of more than 8 bits (mode {modes[deep[0]]})"
+        but = f"{other} has mode {modes[other]}; all must be of one kind"
+        raise DataError(f"{folder}, {deep[0]}: {what}, but {but}.")
     grays = [name for name, mode in modes.items() if mode in (*GRAY_MODES, "LA")]
     notes = [f"transparency of {transparent} images is ignored"] if transparent else []
     if grays and len(grays) < len(modes):
@@ -158,15 +152,7 @@ def _opened(folder: Path, name: str, path: Path) -> Iterator[Image.Image]:
                 yield image
     except (DataError, MemoryError, PermissionError):
         raise
-    except UnidentifiedImageError as error:
-        raise _unreadable(folder, name, "it is not an image that Pillow can read") from error
     except Exception as error:  # Pillow's plugins raise anything on damaged files
-        raise _unreadable(folder, name, error) from error
-
-
-def _unreadable(folder: Path, name: str, reason: Any) -> DataError:
-    return DataError(f"{folder}, {name}: the image cannot be read: {one_line(reason)}.")
-
-
-def _is_hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+        unknown = isinstance(error, UnidentifiedImageError)
+        reason = "it is not an image that Pillow can read" if unknown else one_line(error)
+        raise DataError(f"{folder}, {name}: the image cannot be read: {reason}.") from error

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lowland._base.errors import listing
+from lowland.tables.columns.kinds import is_text
 from lowland.tables.formats.dialect import MISSING
 
 if TYPE_CHECKING:
@@ -45,19 +46,14 @@ ATTACHED = (
 )
 KNOWN = frozenset(ATTACHED.split())
 # What may follow a blank beside these. Other words may be part of a name, as in "2 town".
-COUNTED = frozenset(
-    [
-        *("metre", "metres", "meter", "meters", "kilometers", "kilometres", "inch", "inches"),
-        *("feet", "foot", "pound", "pounds", "ounce", "ounces", "gram", "grams", "kilogram"),
-        *("kilograms", "ton", "tons", "tonnes", "liter", "liters", "litre", "litres", "second"),
-        *("seconds", "minute", "minutes", "hour", "hours", "week", "weeks", "month", "months"),
-        *("degree", "degrees", "percent", "pct", "people", "person", "persons", "pieces", "pcs"),
-        *("items", "units", "points", "times", "rooms", "seats", "doors", "beds", "copies"),
-        *("pages", "steps", "cells", "counts", "acres", "volt", "volts", "watt", "watts", "ohm"),
-        *("cd", "N", "J", "W", "V", "A", "K", "C", "F", "L", "T", "m²", "m³", "km²", "Mio", "Mrd"),
-        *("million", "billion", "thousand", "kn", "knots", "hp", "PS", "Jahre", "Tage", "Stunden"),
-        *("Personen", "Stück", "Euro", "Dollar", "dollars", "euros", "a", "per"),
-    ]
+COUNTED = (
+    "metre metres meter meters kilometers kilometres inch inches feet foot pound pounds ounce "
+    "ounces gram grams kilogram kilograms ton tons tonnes liter liters litre litres second "
+    "seconds minute minutes hour hours week weeks month months degree degrees percent pct people "
+    "person persons pieces pcs items units points times rooms seats doors beds copies pages steps "
+    "cells counts acres volt volts watt watts ohm cd N J W V A K C F L T m² m³ km² Mio Mrd "
+    "million billion thousand kn knots hp PS Jahre Tage Stunden Personen Stück Euro Dollar "
+    "dollars euros a per"
 )
 POWER = re.compile(r"(?:\^?-?[1-3]|[²³])$")
 
@@ -74,7 +70,7 @@ def is_unit(text: str, *, attached: bool) -> bool:
         return False
     if not text or re.fullmatch(CURRENCY, text):
         return True
-    known = KNOWN if attached else KNOWN | COUNTED
+    known = KNOWN if attached else KNOWN | {*COUNTED.split()}
     parts = [part for part in re.split(r"[/·* ]", text) if part]
     return all(part in known or POWER.sub("", part) in known for part in parts)
 
@@ -117,14 +113,12 @@ class Numerals(NamedTuple):
 
     def values(self, decimal: str) -> pl.Series:
         """The numbers, if ``decimal`` is the decimal mark."""
-        import polars as pl
-
         text = self.text
         for mark in self.grouping(decimal):
             text = text.str.replace_all(mark, "", literal=True)
         if decimal == "," and "," in self.marks:
             text = text.str.replace(",", ".", literal=True)
-        return text.cast(pl.Float64)
+        return text.cast(float)
 
     def grouping(self, decimal: str) -> str:
         """The thousands marks that occur, if ``decimal`` is the decimal mark."""
@@ -139,30 +133,29 @@ def without_marks(text: pl.Series) -> pl.Series:
 
 def understood(frame: pl.DataFrame, skip: Sequence[str]) -> tuple[dict[str, Numerals], list[str]]:
     """The columns of text that hold numbers, and notes about those that nearly do."""
-    import polars as pl
-
-    each = {
-        column.name: told(column)
-        for column in (frame.iter_columns() if frame.height else ())
-        if column.dtype == pl.String and column.name not in skip
-    }
-    found = {name: what for name, what in each.items() if isinstance(what, Numerals)}
-    return found, [what for what in each.values() if isinstance(what, str) and what]
+    found, notes = {}, []
+    for column in frame.iter_columns() if frame.height else ():
+        if not is_text(column.dtype) or column.name in skip:
+            continue
+        what = told(column)
+        if isinstance(what, Numerals):
+            found[column.name] = what
+        elif what:
+            notes.append(what)
+    return found, notes
 
 
 def told(column: pl.Series) -> Numerals | str:
     """How the numbers of a column are written, or why it stays text: "" if it is mere text."""
-    import polars as pl
-
-    name, text = column.name, without_marks(column)
+    text = without_marks(column)
     known = text.is_not_null()
     if not known.any():
         return ""
-    odd = known & text.cast(pl.Float64, strict=False).is_null()
+    odd = known & text.cast(float, strict=False).is_null()
     if not odd.any():
         padded = _having(text, PADDED)
         if padded.any():
-            return _kept(name, text, padded, "its numbers begin with 0, as codes do")
+            return _kept(text, padded, "its numbers begin with 0, as codes do")
         dotted = text.filter(_having(text, "[.]"))
         if not len(dotted) or not _having(dotted, TWO_WAYS).all():
             return Numerals(text, "." if len(dotted) else NEITHER)
@@ -171,8 +164,8 @@ def told(column: pl.Series) -> Numerals | str:
     alike = alike.str.replace_all("\u2212", "-", literal=True)
     alike = alike.str.replace_all("\u2019", "'", literal=True)
     head = alike.drop_nulls().head(FIRST)
-    if CODES.fullmatch(name) or 2 * _having(head, VALUE).sum() < len(head):
-        return _mostly(name, text, odd)
+    if CODES.fullmatch(column.name) or 2 * _having(head, VALUE).sum() < len(head):
+        return _mostly(text, odd)
     return _with_unit(alike, text)
 
 
@@ -183,54 +176,42 @@ def _having(text: pl.Series, pattern: str) -> pl.Series:
 
 def _with_unit(alike: pl.Series, text: pl.Series) -> Numerals | str:
     """The same for numbers with marks and units; ``text`` is as they were written."""
-
-    name, known = text.name, alike.is_not_null()
+    known = alike.is_not_null()
     parts = alike.str.extract_groups(VALUE).struct.unnest()
     number, sign, minus, after = (parts[key] for key in ("number", "sign", "minus", "after"))
     written = {mark: _having(number, pattern) for mark, pattern in WRITTEN.items()}
     bad = known & ~((written["."] | written[","]) & ((sign == "") | minus.is_null()))
     if (bad := bad.fill_null(True)).any():
-        return _mostly(name, text, bad)
-    units = parts["before"].fill_null("") + after.fill_null("")
-    attached = ((parts["gap"] == "") & after.is_not_null()).any()
-    why = _unit_trouble(name, text, units, known, bool(attached))
-    phone = (sign == "+") & _having(number, " ")
-    if why is not None or phone.any() or _having(number, ADDRESS).sum() == known.sum():
-        return why or ""
-    ways = [mark for mark in WRITTEN if (written[mark] | ~known).all()]
-    if not ways:
-        both = "points and commas both are decimal marks in it"
-        return _kept(name, text, known & ~written["."], both)
-    found = "".join(mark for mark in MARKS if number.str.contains(mark, literal=True).any())
-    either = EITHER if set(found) & set(",.") else NEITHER
-    values = sign.replace("+", "") + minus.fill_null("") + number
-    unit = units.filter(known)[0]
-    return Numerals(values.alias(name), ways[0] if len(ways) == 1 else either, found, unit)
-
-
-def _unit_trouble(
-    name: str, text: pl.Series, unit: pl.Series, known: pl.Series, attached: bool
-) -> str | None:
-    """Why the units of a column are none ("" if it is just text); None if all is well."""
+        return _mostly(text, bad)
+    unit = parts["before"].fill_null("") + after.fill_null("")
     units = unit.filter(known).unique(maintain_order=True).to_list()
     if len(units) > FEW_UNITS or any(map(NO_UNIT.fullmatch, units)):
         return ""
     if len(units) > 1:
         shown = listing([unit or "none" for unit in units], SHOWN, quote=False)
-        other = known & (unit != units[0])
-        return _kept(name, text, other, f"its units differ ({shown})")
-    if not is_unit(units[0], attached=attached):
-        is_rank = NO_UNIT.fullmatch(units[0]) and not attached
-        return "" if is_rank else _kept(name, text, known, f"{units[0]!r} is no known unit")
-    return None
+        return _kept(text, known & (unit != units[0]), f"its units differ ({shown})")
+    attached = ((parts["gap"] == "") & after.is_not_null()).any()
+    if not is_unit(units[0], attached=bool(attached)):
+        return _kept(text, known, f"{units[0]!r} is not a known unit")
+    phone = (sign == "+") & _having(number, " ")
+    if phone.any() or _having(number, ADDRESS).sum() == known.sum():
+        return ""
+    ways = [mark for mark in WRITTEN if (written[mark] | ~known).all()]
+    if not ways:
+        both = "points and commas both are decimal marks in it"
+        return _kept(text, known & ~written["."], both)
+    found = "".join(mark for mark in MARKS if number.str.contains(mark, literal=True).any())
+    either = EITHER if {*found} & {*",."} else NEITHER
+    values = sign.replace("+", "") + minus.fill_null("") + number
+    return Numerals(values.alias(text.name), ways[0] if len(ways) == 1 else either, found, units[0])
 
 
-def _mostly(name: str, text: pl.Series, odd: pl.Series) -> str:
+def _mostly(text: pl.Series, odd: pl.Series) -> str:
     """A note if more than half of the values are numbers."""
     most = odd.any() and text.count() > 2 * int(odd.sum())
-    return _kept(name, text, odd, "not all of it is numbers") if most else ""
+    return _kept(text, odd, "not all of it is numbers") if most else ""
 
 
-def _kept(name: str, text: pl.Series, where: pl.Series, why: str) -> str:
-    row = int(where.arg_true()[0])
-    return f"column {name!r} is kept as a label because {why}: row {row} holds {text[row]!r}"
+def _kept(text: pl.Series, where: pl.Series, why: str) -> str:
+    row = where.arg_true()[0]
+    return f"column {text.name!r} is kept as a label because {why}: row {row} holds {text[row]!r}"

@@ -11,9 +11,8 @@ from lowland._base.errors import DataError, listing, unknown_name
 from lowland._base.validation import as_array, is_sparse
 from lowland.tables.budget import require_for_sparse
 from lowland.tables.contents import Contents, Request, named_matrix
-from lowland.tables.formats.arrays import checked_matrix
+from lowland.tables.formats.arrays import checked_matrix, compressed_rows, read_matrix_market
 from lowland.tables.formats.columnar import polars_reading
-from lowland.tables.formats.sparse import compressed_rows, read_matrix_market
 from lowland.tables.opening import opened
 
 if TYPE_CHECKING:
@@ -55,7 +54,9 @@ def anndata_contents(
 
 def _matrix(data: Any, name: str, part: str) -> tuple[Any, Any]:
     """The numbers of a part, and the names of its columns if the part has them."""
-    known = _parts(data)
+    known = [] if data.X is None else ["X"]
+    known += [] if data.raw is None else ["raw/X"]
+    known += [f"{folder}/{key}" for folder in FOLDERS for key in getattr(data, folder)]
     if part not in known:
         raise DataError(f"{name}: {unknown_name('part', part, known)}")
     folder, _, key = part.partition("/")
@@ -69,13 +70,6 @@ def _matrix(data: Any, name: str, part: str) -> tuple[Any, Any]:
         return compressed_rows(values, where), names
     values = values[()] if hasattr(values, "id") and hasattr(values, "chunks") else values
     return checked_matrix(as_array(values, where), where), names
-
-
-def _parts(data: Any) -> list[str]:
-    """All parts that can be read."""
-    found = [] if data.X is None else ["X"]
-    found += [] if data.raw is None else ["raw/X"]
-    return found + [f"{folder}/{key}" for folder in FOLDERS for key in getattr(data, folder)]
 
 
 MATRIX = "matrix.mtx"
@@ -115,14 +109,12 @@ def _bare(path: Path) -> str:
 def _beside(matrix: Path) -> CellFiles | None:
     bare = _bare(matrix)
     start = matrix.name[: len(bare) - len(MATRIX)] if bare.endswith(MATRIX) else ""
-    barcodes = _either(matrix.parent, [f"{start}barcodes.tsv"])
-    genes = _either(matrix.parent, [f"{start}{name}" for name in GENES])
+    found = []
+    for names in (("barcodes.tsv",), GENES):
+        paths = [matrix.with_name(f"{start}{n}{gz}") for n in names for gz in ("", ".gz")]
+        found.append(next((path for path in paths if path.is_file()), None))
+    barcodes, genes = found
     return CellFiles(matrix, barcodes, genes) if barcodes and genes else None
-
-
-def _either(folder: Path, names: list[str]) -> Path | None:
-    paths = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
-    return next((path for path in paths if path.is_file()), None)
 
 
 def read_cells(source: str, files: CellFiles, request: Request) -> Contents:
@@ -139,32 +131,26 @@ def read_cells(source: str, files: CellFiles, request: Request) -> Contents:
         require_for_sparse(source, *matrix.shape, matrix.nnz)
         matrix = compressed_rows(matrix.T, source)
     elif matrix.shape != sizes[::-1]:
-        raise DataError(
-            f"{source}: {files.matrix.name} has {matrix.shape[0]} rows and {matrix.shape[1]} "
-            f"columns, but there are {sizes[0]} lines in {files.genes.name} and {sizes[1]} in "
-            f"{files.barcodes.name}."
-        )
+        shape = f"{matrix.shape[0]} rows and {matrix.shape[1]} columns"
+        lines = f"{sizes[0]} lines in {files.genes.name} and {sizes[1]} in {files.barcodes.name}"
+        raise DataError(f"{source}: {files.matrix.name} has {shape}, but there are {lines}.")
     names = np.array(genes[1] if len(genes) > 1 else genes[0], dtype=object)
     notes = [f"{files.matrix.name} with {files.genes.name} and {files.barcodes.name}"]
-    if len(genes) > 2:
-        kept, said = _of_one_kind(source, np.array(genes[2], dtype=object), request.part)
-        matrix, names, notes = matrix[:, kept], names[kept], [*notes, *said]
-    elif request.part is not None:
-        raise DataError(f"{source}: {files.genes.name} has no kinds of features to choose from.")
+    kinds = sorted({*genes[2]}) if len(genes) > 2 else []
+    chosen = request.part or (EXPRESSION if EXPRESSION in kinds else None)
+    if chosen is not None:
+        if not kinds:
+            what = f"{files.genes.name} has no kinds of features to choose from"
+            raise DataError(f"{source}: {what}.")
+        if chosen not in kinds:
+            what = f"has no features of kind {chosen!r}; found {listing(kinds)}"
+            raise DataError(f"{source}: {what}.")
+        kept = np.flatnonzero(np.array(genes[2], dtype=object) == chosen)
+        matrix, names = matrix[:, kept], names[kept]
+        others = [kind for kind in kinds if kind != chosen]
+        if others:
+            notes.append(f"features of kind {chosen!r} only; --part takes {listing(others)}")
     return named_matrix(matrix, names.tolist(), {"barcode": barcodes[0]}, notes, "barcode")
-
-
-def _of_one_kind(source: str, kinds: np.ndarray, part: str | None) -> tuple[np.ndarray, list[str]]:
-    """Places of the features of one kind; a note if there are others."""
-    found = sorted(set(kinds.tolist()))
-    chosen = part or (EXPRESSION if EXPRESSION in found and len(found) > 1 else None)
-    if chosen is None:
-        return np.arange(len(kinds)), []
-    if chosen not in found:
-        raise DataError(f"{source}: has no features of kind {chosen!r}; found {listing(found)}.")
-    others = [kind for kind in found if kind != chosen]
-    said = [f"features of kind {chosen!r} only; --part takes {listing(others)}"] if others else []
-    return np.flatnonzero(kinds == chosen), said
 
 
 def _columns(path: Path) -> list[list[str]]:
@@ -172,11 +158,6 @@ def _columns(path: Path) -> list[list[str]]:
     import polars as pl
 
     with opened(path) as file, polars_reading(file, "text"):
-        frame = pl.read_csv(
-            file.path,
-            separator="\t",
-            has_header=False,
-            infer_schema=False,
-            quote_char=None,
-        )
+        how: dict[str, Any] = {"has_header": False, "infer_schema": False, "quote_char": None}
+        frame = pl.read_csv(file.path, separator="\t", **how)
     return [column.fill_null("").to_list() for column in frame.iter_columns()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from lowland.tables.formats.formulas import unguarded
 from lowland.tables.formats.numerals import EITHER, NEITHER, Numerals, told, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -53,46 +53,31 @@ class Marks(NamedTuple):
         return begin + int(record_starts(read_bytes(path, name, begin, stop))[more])
 
 
-class _Scan:
-    """Finds the starts of records in pieces of a text that come one after another.
+def _record_starts(pieces: Iterable[bytes]) -> Iterator[np.ndarray]:
+    """Where the records of a text begin, of which the pieces come one after another.
 
-    A record ends at a line feed outside quotation marks. Blank lines are no records.
+    For each piece, the starts of the records that end in it; at last the one that ends the text. A
+    record ends at a line feed outside quotation marks. Blank lines are not records.
     """
-
-    def __init__(self) -> None:
-        self.inside = False  # a quotation mark is open
-        self.start = 0  # of the current record
-        self.base = 0  # of the next piece
-        self.last = NEWLINE  # byte before it
-
-    def starts(self, piece: bytes) -> np.ndarray:
-        """Starts of the records that end in this piece."""
+    inside = False  # a quotation mark is open
+    start, base, last = 0, 0, NEWLINE  # of the record and of the piece; the byte before the piece
+    for piece in pieces:
         bytes_ = np.frombuffer(piece, np.uint8)
         quotes = quotes_of(piece)
-        ends = outside(bytes_, NEWLINE, quotes, self.inside)
-        self.inside ^= bool(len(quotes) % 2)
-        starts = np.empty(len(ends), np.int64)
-        if len(ends):
-            starts[0] = self.start
-            np.add(ends[:-1], self.base + 1, out=starts[1:])
-            starts = starts[~self._blank(bytes_, ends, starts)]
-            self.start = self.base + int(ends[-1]) + 1
-        self.base += len(piece)
-        self.last = piece[-1]
-        return starts
-
-    def _blank(self, bytes_: np.ndarray, ends: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        lengths = ends + self.base - starts
+        ends = outside(bytes_, NEWLINE, quotes, inside)
+        inside ^= bool(len(quotes) % 2)
+        starts = np.concatenate([[start], base + ends + 1])
         before = bytes_[ends - 1]
-        if ends[0] == 0:
-            before[0] = self.last
-        return (lengths == 0) | ((lengths == 1) & (before == RETURN))
+        if len(ends) and ends[0] == 0:
+            before[0] = last
+        yield starts[:-1][~_is_blank(np.diff(starts) - 1, before)]
+        start, base, last = int(starts[-1]), base + len(piece), piece[-1]
+    rest = np.array([start], np.int64)
+    yield rest[~_is_blank(base - rest, np.array([last]))]
 
-    def rest(self) -> np.ndarray:
-        """The start of a last record without a line feed, if there is one."""
-        length = self.base - self.start
-        blank = length == 0 or (length == 1 and self.last == RETURN)
-        return np.array([] if blank else [self.start], np.int64)
+
+def _is_blank(lengths: np.ndarray, last: np.ndarray) -> np.ndarray:
+    return (lengths == 0) | ((lengths == 1) & (last == RETURN))
 
 
 def quotes_of(piece: bytes) -> np.ndarray:
@@ -112,36 +97,44 @@ def outside(bytes_: np.ndarray, byte: int, quotes: np.ndarray, inside: bool = Fa
 
 def count_records(path: str, name: str, begin: int) -> Marks:
     """Count the rows from a byte on; nothing is parsed. O(size) time, O(rows / 256) memory."""
-    scan, n_rows, places = _Scan(), 0, []
-    decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    is_utf8 = True
-    with unread(name), open(path, "rb", buffering=0) as opened:
-        opened.seek(begin)
-        while piece := opened.read(CHUNK):
-            if b"\0" in piece:
-                raise DataError(f"{name}: holds a null byte, so it is no text; save it as UTF-8.")
-            if is_utf8 and not (piece.isascii() and not decoder.getstate()[0]):
-                is_utf8 = decodes(decoder, piece)
-            found = scan.starts(piece)
-            places.append(found[-n_rows % EVERY :: EVERY])
-            n_rows += len(found)
-    if scan.inside:
-        line = line_of(path, name, begin + scan.start)
+    text = _Pieces(path, name, begin)
+    n_rows, places = 0, []
+    for found in _record_starts(text):
+        places.append(found[-n_rows % EVERY :: EVERY])
+        n_rows += len(found)
+    if text.n_quotes % 2:  # the last record never ends
+        line = line_of(path, name, begin + int(found[-1]))
         raise DataError(f"{name}, line {line}: a quotation mark is opened and never closed.")
-    found = scan.rest()
-    places.append(found[-n_rows % EVERY :: EVERY])
-    n_rows += len(found)
-    is_utf8 = is_utf8 and not decoder.getstate()[0]
-    return Marks(n_rows, begin + np.concatenate(places), begin + scan.base, is_utf8)
+    if not n_rows:
+        raise DataError(f"{name}: there are no rows.")
+    return Marks(n_rows, begin + np.concatenate(places), text.end, text.is_utf8)
+
+
+class _Pieces:
+    """The bytes of a text from a byte on, and what is found out about them on the way."""
+
+    def __init__(self, path: str, name: str, begin: int) -> None:
+        self.path, self.name, self.begin = path, name, begin
+        self.n_quotes, self.end, self.is_utf8 = 0, begin, True
+
+    def __iter__(self) -> Iterator[bytes]:
+        decoder: Any = codecs.getincrementaldecoder("utf-8")()
+        with unread(self.name), open(self.path, "rb", buffering=0) as opened:
+            opened.seek(self.begin)
+            while piece := opened.read(CHUNK):
+                if b"\0" in piece:
+                    raise DataError(f"{self.name}: holds a null byte; save it as UTF-8 text.")
+                if self.is_utf8 and not (piece.isascii() and not decoder.getstate()[0]):
+                    self.is_utf8 = decodes(decoder, piece)
+                self.n_quotes += piece.count(b'"')
+                self.end += len(piece)
+                yield piece
+        self.is_utf8 = self.is_utf8 and not decoder.getstate()[0]
 
 
 def record_starts(text: bytes) -> np.ndarray:
     """Where each record of a whole text begins."""
-    if not text:
-        return np.empty(0, np.int64)
-    scan = _Scan()
-    found = scan.starts(text)
-    return np.concatenate([found, scan.rest()])
+    return np.concatenate([*_record_starts([text] if text else [])])
 
 
 def read_bytes(path: str, name: str, begin: int, end: int) -> bytes:
@@ -191,14 +184,6 @@ class Written(NamedTuple):
         return types[self.kind]
 
 
-class MisfitError(Exception):
-    """A value does not fit its column; ``row`` counts from the first row of the chunk."""
-
-    def __init__(self, name: str, row: int, value: str, kind: str) -> None:
-        super().__init__(name, row, value, kind)
-        self.name, self.row, self.value, self.kind = name, row, value, kind
-
-
 def decided(text: pl.Series, read: pl.Series, decimal_comma: bool) -> Written | None:
     """How a column is written, given its text and what the reader made of it; None if unclear."""
     import polars as pl
@@ -211,53 +196,51 @@ def decided(text: pl.Series, read: pl.Series, decimal_comma: bool) -> Written | 
     if read.dtype != pl.Float64:
         return Written(TEXT)
     plain = text.str.replace(",", ".", literal=True) if decimal_comma else text
-    if plain.cast(pl.Float64, strict=False).equals(read):
+    if plain.cast(float, strict=False).equals(read):
         return Written(NUMBER, True, decimal)
-    what = told(text)
     for mark in (".", ","):
-        if _fits(what, mark) and what.values(mark).equals(read):
+        what = _told(text, mark)
+        if what is not None and what.values(mark).equals(read):
             return Written(NUMBER, False, mark, what.unit)
     return None
 
 
-def _fits(what: Numerals | str, decimal: str) -> TypeGuard[Numerals]:
-    return isinstance(what, Numerals) and what.decimal in (decimal, EITHER, NEITHER)
+def _told(text: pl.Series, decimal: str) -> Numerals | None:
+    """How numbers in text are written, if this may be their decimal mark."""
+    what = told(text)
+    fits = isinstance(what, Numerals) and what.decimal in (decimal, EITHER, NEITHER)
+    return what if fits else None  # type: ignore[return-value]
 
 
-def converted(text: pl.Series, how: Written) -> pl.Series:
-    """The values of a column that was read as text; raises MisfitError for what is none."""
-    import polars as pl
-
+def converted(text: pl.Series, how: Written) -> tuple[pl.Series, int | None]:
+    """The values of a column that was read as text, and the first row that is none of them."""
     if how.kind == TEXT:
-        return text
+        return text, None
     bare = without_marks(text)
     if how.kind == TRUTH:
         low = bare.str.to_lowercase()
-        _refuse(text, ~low.is_in(["true", "false"]).fill_null(True), how)
-        return low == "true"
-    values = _numbers(bare, how)
-    if values is None:
-        row = _first_misfit(bare, how)
-        raise MisfitError(text.name, row, str(text[row]), how.kind)
-    if how.kind != WHOLE:
-        return values
-    whole = values.cast(pl.Int64, strict=False)
-    _refuse(text, (whole.cast(pl.Float64) != values).fill_null(values.is_not_null()), how)
-    return whole
+        values, bad = low == "true", ~low.is_in(["true", "false"]).fill_null(True)
+    else:
+        numbers = _numbers(bare, how)
+        if numbers is None:
+            return text, _first_misfit(bare, how)
+        if how.kind == NUMBER:
+            return numbers, None
+        values = numbers.cast(int, strict=False)
+        bad = (values.cast(float) != numbers).fill_null(numbers.is_not_null())
+    return values, int(bad.arg_true()[0]) if bad.any() else None
 
 
 def _numbers(bare: pl.Series, how: Written) -> pl.Series | None:
     """The numbers of a column that is written in this way; None if it has something else."""
-    import polars as pl
-
     plain = bare.str.replace(",", ".", literal=True) if how.decimal == "," else bare
-    values = plain.cast(pl.Float64, strict=False)
+    values = plain.cast(float, strict=False)
     is_plain = values.null_count() == bare.null_count() and not how.unit
     is_plain &= how.decimal == "." or not bare.str.contains(".", literal=True).any()
     if is_plain or not bare.count():
         return values
-    what = told(bare)
-    return what.values(how.decimal) if _fits(what, how.decimal) and what.unit == how.unit else None
+    what = _told(bare, how.decimal)
+    return None if what is None or what.unit != how.unit else what.values(how.decimal)
 
 
 def _first_misfit(bare: pl.Series, how: Written) -> int:
@@ -274,12 +257,6 @@ def _first_misfit(bare: pl.Series, how: Written) -> int:
     return first
 
 
-def _refuse(text: pl.Series, bad: pl.Series, how: Written) -> None:
-    if bad.any():
-        row = int(bad.arg_true()[0])
-        raise MisfitError(text.name, row, str(text[row]), how.kind)
-
-
 class Place(NamedTuple):
     """Some bytes of a file, for messages."""
 
@@ -293,6 +270,9 @@ class Place(NamedTuple):
         begin = self.begin + int(starts[row]) if row < len(starts) else self.begin
         return DataError(f"{self.name}, line {line_of(self.path, self.name, begin)}: {what}.")
 
+    def width_error(self, body: bytes, row: int, found: int, width: int) -> DataError:
+        return self.error(body, row, f"{found} fields where the first line has {width}")
+
 
 class TextReader(NamedTuple):
     """Parses ranges of bytes of a text."""
@@ -303,9 +283,7 @@ class TextReader(NamedTuple):
     is_utf8: bool
     id_name: str | None = None
 
-    @property
-    def together(self) -> bool:
-        return False
+    together = False  # see ``Look``
 
     @property
     def key(self) -> str:
@@ -313,8 +291,7 @@ class TextReader(NamedTuple):
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
-        kinds = [how.dtype() for how in self.written]
-        return dict(zip(self.names, kinds, strict=True))
+        return {name: how.dtype() for name, how in zip(self.names, self.written, strict=True)}
 
     def read(self, file: SourceFile, first: int, n_rows: int, span: tuple[int, int]) -> Any:
         body = read_bytes(file.path, file.name, *span)
@@ -328,46 +305,35 @@ class TextReader(NamedTuple):
         """The wanted columns of some rows; those in ``whole`` are whole numbers or refused."""
         import polars as pl
 
-        body = self.plain(raw, place, n_rows)
-        separator = "\t" if self.separator == BLANKS else self.separator
-        places = {name: i for i, name in enumerate(self.names)}
-        chosen = sorted(places[name] for name in wanted)
-        how = {i: self._how(i, whole) for i in chosen}
+        body, asked = self._plain(raw, place, n_rows), {*wanted}
+        chosen = {i: how for i, how in enumerate(self.written) if self.names[i] in asked}
+        for i, how in chosen.items():  # whole numbers that become floats anyway may be any numbers
+            if how.kind == WHOLE and self.names[i] not in whole:
+                chosen[i] = how._replace(kind=NUMBER)
         if len(chosen) < len(self.names):  # polars does not look at the other columns
-            self._check_widths(raw, body, separator, place)
+            self._check_widths(raw, body, place)
         try:
-            frame = self._parsed(body, separator, how, as_text=False)
+            frame = self._parsed(body, chosen, as_text=False)
         except pl.exceptions.PolarsError:
             try:
-                frame = self._parsed(body, separator, how, as_text=True)
+                frame = self._parsed(body, chosen, as_text=True)
             except pl.exceptions.PolarsError as error:
-                self._check_widths(raw, body, separator, place)
+                self._check_widths(raw, body, place)
                 reason = "its quotation marks do not pair up" if b'"' in body else error
                 raise unreadable(place.name, "delimited text", reason) from error
-        text = unguarded(frame)
-        try:
-            columns = [
-                converted(text[self.names[i]], how[i]) if _is_text(text[self.names[i]]) else column
-                for i, column in zip(chosen, frame.get_columns(), strict=True)
-            ]
-        except MisfitError as misfit:
-            what = (
-                f"column {misfit.name!r} holds {misfit.value!r}, but a {misfit.kind} in the rows "
-                "by which its type was decided; correct it, or save the table as Parquet"
-            )
-            raise place.error(raw, misfit.row, what) from misfit
+        columns = []
+        for column, text, how in zip(frame, unguarded(frame), chosen.values(), strict=True):
+            bad = None
+            if text.dtype == pl.String:
+                column, bad = converted(text, how)
+            if bad is not None:
+                what = f"column {text.name!r} holds {text[bad]!r}, but a {how.kind} in the rows by"
+                advice = "which its type was decided; correct it, or save the table as Parquet"
+                raise place.error(raw, bad, f"{what} {advice}")
+            columns.append(column)
         return pl.DataFrame(columns).select(wanted)
 
-    def _how(self, i: int, whole: Sequence[str]) -> Written:
-        """How a column is read: whole numbers as any numbers, if they become floats anyway."""
-        how = self.written[i]
-        return (
-            how._replace(kind="number") if how.kind == WHOLE and self.names[i] not in whole else how
-        )
-
-    def _parsed(
-        self, body: bytes, separator: str, how: dict[int, Written], *, as_text: bool
-    ) -> pl.DataFrame:
+    def _parsed(self, body: bytes, how: dict[int, Written], *, as_text: bool) -> pl.DataFrame:
         import polars as pl
 
         auto = [f"column_{i + 1}" for i in range(len(self.names))]
@@ -379,75 +345,59 @@ class TextReader(NamedTuple):
             has_header=False,
             schema=schema,
             columns=[auto[i] for i in how],
-            separator=separator,
+            separator=self.mark,
             decimal_comma=any(each.native and each.decimal == "," for each in self.written),
         )
         return frame.rename({auto[i]: self.names[i] for i in how})
 
-    def plain(self, raw: bytes, place: Place, n_rows: int) -> bytes:
+    @property
+    def mark(self) -> str:
+        """The character between two fields of a plain text."""
+        return "\t" if self.separator == BLANKS else self.separator
+
+    def _plain(self, raw: bytes, place: Place, n_rows: int) -> bytes:
         """The bytes in UTF-8, one separator between fields, no blank lines, equally wide rows."""
         body = raw
         if not self.is_utf8:
             try:
                 body = body.decode(FALLBACK).encode()
             except UnicodeDecodeError as error:
-                line = line_of(place.path, place.name, place.begin + error.start)
-                raise DataError(
-                    f"{place.name}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x}); "
-                    "save the file as UTF-8."
-                ) from error
+                where = f"line {line_of(place.path, place.name, place.begin + error.start)}"
+                wrong = f"not UTF-8 text (byte 0x{raw[error.start]:02x}); save the file as UTF-8"
+                raise DataError(f"{place.name}, {where}: {wrong}.") from error
         if self.separator == BLANKS:
             return self._split(body, place)
-        if _count(body, "\n") > n_rows - (body[-1:] != b"\n"):
-            body = _without_blank_lines(body)
+        if _count(body, "\n") > n_rows - (body[-1:] != b"\n"):  # there are blank lines
+            lines = itertools.pairwise([*record_starts(body).tolist(), len(body)])
+            body = b"\n".join(body[i:j].rstrip(b"\r\n") for i, j in lines) + b"\n"
         if _count(body, self.separator) != n_rows * (len(self.names) - 1):
-            self._check_widths(raw, body, self.separator, place)
+            self._check_widths(raw, body, place)
         return body
 
     def _split(self, body: bytes, place: Place) -> bytes:
         """Fields between white space, with tabs between them."""
         lines: list[str] = []
         for line in body.decode().split("\n"):
-            fields = split_at_blanks(line) if '"' in line else line.split()
+            fields = split_at_blanks(line)
             if fields and len(fields) != len(self.names):
-                raise place.error(body, len(lines), _width_trouble(len(fields), len(self.names)))
+                raise place.width_error(body, len(lines), len(fields), len(self.names))
             if fields:
                 lines.append("\t".join(fields))
         return "\n".join(lines).encode() + b"\n"
 
-    def _check_widths(self, raw: bytes, body: bytes, separator: str, place: Place) -> None:
+    def _check_widths(self, raw: bytes, body: bytes, place: Place) -> None:
         """Raise for the first row with another number of fields."""
         width = len(self.names)
         starts = np.append(record_starts(body), len(body))
-        marks = outside(np.frombuffer(body, np.uint8), ord(separator), quotes_of(body))
+        marks = outside(np.frombuffer(body, np.uint8), ord(self.mark), quotes_of(body))
         counts = np.diff(np.searchsorted(marks, starts)) + 1
         bad = np.flatnonzero(counts != width)
         if len(bad):
-            raise place.error(raw, int(bad[0]), _width_trouble(int(counts[bad[0]]), width))
-
-
-def _is_text(column: pl.Series) -> bool:
-    import polars as pl
-
-    return column.dtype == pl.String
-
-
-def _width_trouble(found: int, width: int) -> str:
-    return f"{found} fields where the first line has {width}"
+            raise place.width_error(raw, int(bad[0]), int(counts[bad[0]]), width)
 
 
 def _count(body: bytes, mark: str) -> int:
     """How often a character stands outside quotation marks."""
-    quotes = quotes_of(body)
-    if not len(quotes):
+    if b'"' not in body:
         return body.count(mark.encode())
-    places = np.flatnonzero(np.frombuffer(body, np.uint8) == ord(mark))
-    within = np.diff(np.searchsorted(places, quotes))[::2].sum()
-    return len(places) - int(within)
-
-
-def _without_blank_lines(body: bytes) -> bytes:
-    starts = record_starts(body)
-    lines = np.append(starts, len(body))
-    parts = [body[i:j].rstrip(b"\r\n") for i, j in itertools.pairwise(lines)]
-    return b"\n".join(parts) + b"\n"
+    return len(outside(np.frombuffer(body, np.uint8), ord(mark), quotes_of(body)))

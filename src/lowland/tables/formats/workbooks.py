@@ -13,7 +13,7 @@ from lowland._base.errors import DataError, listing, unknown_name
 from lowland._base.memory import format_bytes, require_memory
 from lowland.tables.budget import HARMLESS, RATIO, refuse_bomb
 from lowland.tables.columns.vectors import with_vectors
-from lowland.tables.contents import Contents, Request, unreadable
+from lowland.tables.contents import Contents, Request, free_id, reading, refuse_twice
 from lowland.tables.formats.arrays import BROKEN
 from lowland.tables.formats.delimited import numbers_in_text
 from lowland.tables.formats.dialect import looks_numeric
@@ -43,16 +43,11 @@ ITEM = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
 
 def check_workbook(file: File) -> None:
     """Refuse a file whose cells or texts need more memory than there is, or than they should."""
-    try:
-        with zipfile.ZipFile(file.path) as archive:
-            parts = archive.infolist()
-            if len(parts) > MOST_PARTS:
-                raise DataError(f"{file}: has {len(parts)} parts, which no Excel file has.")
-            _check_parts(file, archive, [part for part in parts if not part.is_dir()])
-    except DataError:
-        raise
-    except BROKEN as error:
-        raise unreadable(file, "Excel", error) from error
+    with reading(file, "Excel", *BROKEN), zipfile.ZipFile(file.path) as archive:
+        parts = archive.infolist()
+        if len(parts) > MOST_PARTS:
+            raise DataError(f"{file}: has {len(parts)} parts, which no Excel file has.")
+        _check_parts(file, archive, [part for part in parts if not part.is_dir()])
 
 
 def _check_parts(file: File, archive: zipfile.ZipFile, parts: list[zipfile.ZipInfo]) -> None:
@@ -71,13 +66,9 @@ def _check_parts(file: File, archive: zipfile.ZipFile, parts: list[zipfile.ZipIn
     used = np.concatenate(places) if places else np.zeros(0, np.int64)
     used = used[used < len(lengths)]
     if len(used) * int(lengths.max(initial=0)) > HARMLESS:
-        needed = int(lengths[used].sum())
+        needed, task = int(lengths[used].sum()), f"{file}: reading {len(used)} cells of text"
         refuse_bomb(file, needed, unpacked)
-        require_memory(
-            2 * needed,
-            task=f"{file}: reading {len(used)} cells of text",
-            alternative="save it as CSV with fewer columns",
-        )
+        require_memory(2 * needed, task=task, alternative="save it as CSV with fewer columns")
 
 
 def _content(file: File, archive: zipfile.ZipFile, part: zipfile.ZipInfo, unpacked: int) -> bytes:
@@ -90,10 +81,9 @@ def _content(file: File, archive: zipfile.ZipFile, part: zipfile.ZipInfo, unpack
         while piece := packed.read(CHUNK):
             size += len(piece)
             if size > most:
-                raise DataError(
-                    f"{file}: {format_bytes(file.size)} unpack to more than "
-                    f"{format_bytes(size + unpacked)}; save the sheet as CSV."
-                )
+                sizes = f"{format_bytes(file.size)} unpack to more than "
+                sizes += format_bytes(size + unpacked)
+                raise DataError(f"{file}: {sizes}; save the sheet as CSV.")
             require_memory(size, task=f"{file}: unpacking it", alternative="save it as CSV")
             pieces.append(piece)
     if size != part.file_size:
@@ -103,28 +93,20 @@ def _content(file: File, archive: zipfile.ZipFile, part: zipfile.ZipInfo, unpack
 
 def _check_rectangle(file: File, name: str, content: bytes) -> None:
     """Refuse a sheet whose last row and column span far more cells than it stores."""
-    rows = columns = placed = 0
-    letters = set()
-    for found in PLACE.findall(content):
-        letters.add(found[0])
-        rows = max(rows, int(found[1]))
-        placed += 1
-    columns = max((_column(text) for text in letters), default=0)
+    places = PLACE.findall(content)
+    rows = max((int(row) for _, row in places), default=0)
+    columns = max((_column(text) for text in {letters for letters, _ in places}), default=0)
     stored = len(TAG.findall(content))
-    unplaced = max(stored - placed, 0)  # these follow the cell or row before them
+    unplaced = max(stored - len(places), 0)  # these follow the cell or row before them
     cells = (rows + unplaced) * (columns + unplaced)
     if cells * CELL_BYTES <= HARMLESS:
         return
     if cells > RATIO * stored:
-        raise DataError(
-            f"{file}: the cells of {name} span {rows} rows and {columns} columns, but only "
-            f"{stored} are stored; delete the cells far from the table, or save it as CSV."
-        )
-    require_memory(
-        cells * CELL_BYTES,
-        task=f"{file}: reading {rows} rows x {columns} columns",
-        alternative="save it as CSV",
-    )
+        span = f"{rows} rows and {columns} columns, but only {stored} are stored"
+        advice = "delete the cells far from the table, or save it as CSV"
+        raise DataError(f"{file}: the cells of {name} span {span}; {advice}.")
+    task = f"{file}: reading {rows} rows x {columns} columns"
+    require_memory(cells * CELL_BYTES, task=task, alternative="save it as CSV")
 
 
 def _column(letters: bytes) -> int:
@@ -140,38 +122,22 @@ def read_workbook(file: File, request: Request) -> Contents:
     try:
         import fastexcel
     except ImportError as error:
-        raise DataError(
-            f"{file}: Excel files need the package fastexcel: pip install 'lowland[excel]'; "
-            "or save the sheet as CSV."
-        ) from error
+        needs = "Excel files need the package fastexcel: pip install 'lowland[excel]'"
+        raise DataError(f"{file}: {needs}; or save the sheet as CSV.") from error
     check_workbook(file)
-    try:
+    with reading(file, "Excel", fastexcel.FastExcelError, OSError, ValueError):
         book = fastexcel.read_excel(file.path)
         sheets = list(book.sheet_names)
-        name = _chosen(file, sheets, request.part)
+        if not sheets:
+            raise DataError(f"{file}: has no sheet.")
+        name = sheets[0] if request.part is None else request.part
+        if name not in sheets:
+            raise DataError(f"{file}: {unknown_name('sheet', name, sheets)}")
         frame, notes = _sheet(book, name)
-    except DataError:
-        raise
-    except BaseException as error:
-        # Rust panics on some damaged files; PanicException is not a subclass of Exception.
-        known = isinstance(error, fastexcel.FastExcelError | OSError | ValueError)
-        if not known and type(error).__name__ != "PanicException":
-            raise
-        raise unreadable(file, "Excel", str(error).split("\n")[0]) from error
     if len(sheets) > 1 and request.part is None:
         others = listing([sheet for sheet in sheets if sheet != name], 4)
         notes.append(f"sheet {name!r} is read; --part takes {others}")
     return _contents(file, frame, notes, request)
-
-
-def _chosen(file: File, sheets: list[str], part: str | None) -> str:
-    if not sheets:
-        raise DataError(f"{file}: has no sheet.")
-    if part is None:
-        return sheets[0]
-    if part not in sheets:
-        raise DataError(f"{file}: {unknown_name('sheet', part, sheets)}")
-    return part
 
 
 def _sheet(book: Any, name: str) -> tuple[pl.DataFrame, list[str]]:
@@ -187,12 +153,8 @@ def _sheet(book: Any, name: str) -> tuple[pl.DataFrame, list[str]]:
         frame = frame.rename({old: f"column_{i}" for i, old in enumerate(frame.columns)})
         return frame, [f"no header row, columns are named column_0 to column_{frame.width - 1}"]
     # The library names cells without a header __UNNAMED__0 and so on.
-    empty = [
-        column.name
-        for column in frame.iter_columns()
-        if column.name.startswith("__UNNAMED__") and column.null_count() == len(column)
-    ]
-    frame = frame.drop(empty)
+    unnamed = [column for column in frame if column.name.startswith("__UNNAMED__")]
+    frame = frame.drop([column.name for column in unnamed if not column.count()])
     if frame.width:
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return frame, []
@@ -207,10 +169,9 @@ def _contents(file: File, frame: pl.DataFrame, notes: list[str], request: Reques
     ]
     id_name = None
     if frame.width > 1 and frame.columns[0].startswith("__UNNAMED__"):
-        id_name = names[0] = "index" if "row" in names else "row"
+        id_name = names[0] = free_id(names)
         notes.append("the first column has no name and is taken as the row id")
-    if len(set(names)) < len(names):
-        raise DataError(f"{file}: several columns have the same name; rename all but one.")
+    refuse_twice(file, names)
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
     # Excel has no whole numbers: they are told by their values.
     frame = frame.with_columns(

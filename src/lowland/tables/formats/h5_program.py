@@ -1,16 +1,20 @@
-"""A program that adds a map to a copy of an H5AD file, or looks whether there is one already.
+"""A program that works with libhdf5 on behalf of this package: it looks at files, and adds maps.
 
-libhdf5 may crash, or loop for ever, on a damaged file. The map is finished by then and must not be
-lost, so a process of its own does it (``h5ad_writing.py``). It imports nothing of this package,
-to start fast. It reads a request and writes an answer, both JSON.
+libhdf5 may crash, or loop for ever, on a damaged file, and nothing in Python can stop it. So a
+process of its own looks at all objects of a file before it is read (``h5ad.py``), and adds a
+finished map, which must not be lost, to a copy (``h5ad_writing.py``). It imports nothing of this
+package, to start fast. It reads a request and writes an answer, both JSON.
 
 The encodings: https://anndata.readthedocs.io/en/latest/fileformat-prose.html
 """
 
+import contextlib
 import json
 import sys
+import time
 from typing import Any
 
+LOOKING = 10.0  # seconds; so many objects have been seen by then that the file is no trap
 OLD = "has the layout of anndata before 0.7; read it with anndata and write it again"
 
 
@@ -18,7 +22,29 @@ class Refused(Exception):  # noqa: N818
     """The file is not one that a map can be added to."""
 
 
-def look(path: str, key: str, name: str) -> list[str]:
+def look(path: str) -> None:
+    """Read all attributes, and the first and the last value of every data set."""
+    import h5py
+
+    start = time.monotonic()
+
+    def visit(name: str, item: Any) -> bool | None:
+        with contextlib.suppress(Exception):  # errors are reported by the one who reads
+            for key in item.attrs:
+                with contextlib.suppress(Exception):
+                    item.attrs[key]
+        with contextlib.suppress(Exception):
+            if isinstance(item, h5py.Dataset) and item.size:
+                item[(0,) * item.ndim]
+                item[tuple(n - 1 for n in item.shape)]
+        return True if time.monotonic() - start > LOOKING else None
+
+    with contextlib.suppress(Exception), h5py.File(path, "r") as store:
+        visit("/", store)
+        store.visititems(visit)
+
+
+def taken(path: str, key: str, name: str) -> list[str]:
     """The entries of the file that a map of this name would replace."""
     import h5py
 
@@ -37,14 +63,16 @@ def add(
     Y = np.load(coordinates, allow_pickle=False)
     with h5py.File(path, "r+") as store:
         _check(store, len(Y))
-        taken = _taken(store, key, name)
-        if taken and not replace:
-            return taken
-        for entry in taken:
+        there = _taken(store, key, name)
+        if there and not replace:
+            return there
+        for entry in there:
             del store[entry]
-        obsm, uns = (_folder(store, folder) for folder in ("obsm", "uns"))
-        _write(obsm, key, Y)
-        _write(uns, name, {"params": params})
+        for folder in ("obsm", "uns"):
+            if folder not in store:
+                _mark(store.create_group(folder), "dict", "0.1.0")
+        _write(store["obsm"], key, Y)
+        _write(store["uns"], name, {"params": params})
         return []
 
 
@@ -57,9 +85,8 @@ def _check(store: Any, rows: int | None) -> None:
         if link is None and folder != "obs":
             continue
         if not isinstance(link, h5py.HardLink):
-            raise Refused(
-                f"{folder!r} refers to another place" if link else "has no 'obs', so no rows"
-            )
+            why = f"{folder!r} refers to another place" if link else "has no 'obs', so no rows"
+            raise Refused(why)
         if not isinstance(store[folder], h5py.Group):
             raise Refused(OLD)
     index = store["obs"].attrs.get("_index")
@@ -74,12 +101,6 @@ def _check(store: Any, rows: int | None) -> None:
 def _taken(store: Any, key: str, name: str) -> list[str]:
     wanted = [("obsm", key), ("uns", name)]
     return [f"{folder}/{entry}" for folder, entry in wanted if entry in store.get(folder, ())]
-
-
-def _folder(store: Any, name: str) -> Any:
-    if name in store:
-        return store[name]
-    return _mark(store.create_group(name), "dict", "0.1.0")
 
 
 def _write(group: Any, name: str, value: Any) -> None:
@@ -108,11 +129,14 @@ def _mark(node: Any, kind: str, version: str) -> Any:
     return node
 
 
+TASKS = {"look": look, "taken": taken, "add": add}
+
+
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Do what is asked for: look, or add."""
+    """Do what is asked for; the answer has an error or a result."""
     try:
-        taken = add(**request) if "coordinates" in request else look(**request)
-        return {"error": None, "taken": taken}
+        result = TASKS[request.pop("task")](**request)
+        return {"error": None, "result": result}
     except Exception as error:  # any that h5py may raise for a damaged file
         text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
         return {"error": text or type(error).__name__}
