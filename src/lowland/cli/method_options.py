@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
+from lowland._base import registry
+from lowland._base.constraints import Boolean, Constraint, read_value
 from lowland._base.errors import ParameterError
-from lowland.workflow._parameters import DEFAULT_METHOD
+from lowland._base.params import short
+from lowland.workflow._parameters import DEFAULT_METHOD, MAP_DEFAULTS, RENAMED, text_constraint
 
 if TYPE_CHECKING:
     from lowland._base.base import Reducer
-    from lowland._base.constraints import Constraint
 
 # The groups of options after those that most people need.
 GROUPS = ("input", "columns", "preparation", "map", "pictures", "output", "large tables")
@@ -40,18 +42,14 @@ class MethodOption:
     """One parameter as an option."""
 
     parameter: str
+    name: str
     constraint: Constraint
     default: Any
     doc: str
-    is_flag: bool
-    keeps_name: bool = False  # of a command without a --method that names a method
 
     @property
-    def name(self) -> str:
-        from lowland.workflow._parameters import RENAMED
-
-        renamed = {} if self.keeps_name else RENAMED
-        return "--" + renamed.get(self.parameter, self.parameter).replace("_", "-")
+    def is_flag(self) -> bool:
+        return isinstance(self.constraint, Boolean)
 
     @property
     def negated(self) -> str:
@@ -63,32 +61,27 @@ class MethodOption:
 
     def read(self, text: str) -> Any:
         """The value that ``text`` stands for; refused if the parameter does not allow it."""
-        from lowland._base.constraints import read_value
-
         return read_value(self.name, self.constraint, text)
 
 
 def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     """Every option of a method by its spelling, ``--no-`` forms included."""
     from lowland._base.base import Reducer
-    from lowland._base.constraints import Boolean
-    from lowland._base.params import short
-    from lowland.workflow._parameters import MAP_DEFAULTS, text_constraint
 
     # `lowland select` prepares nothing, so `scale` is an option of the selector itself there.
     spelled = set(SPELLED) if issubclass(cls, Reducer) else set(SPELLED) - {"scale"}
-    keeps = cls.__module__.startswith("lowland.methods.alignment.")
+    # `lowland align` has no --method that names a method.
+    renamed = {} if cls.__module__.startswith("lowland.methods.alignment.") else RENAMED
     options = {}
     for name, field in cls.parameters().items():
         constraint = text_constraint(field.metadata["constraint"])
         if name in spelled or constraint is None:
             continue
         default = MAP_DEFAULTS.get(name, field.default)
-        is_flag = isinstance(constraint, Boolean)
-        doc = short(cls.documentation(name))
-        option = MethodOption(name, constraint, default, doc, is_flag, keeps)
+        spelling = "--" + renamed.get(name, name).replace("_", "-")
+        option = MethodOption(name, spelling, constraint, default, short(cls.documentation(name)))
         options[option.name] = option
-        if is_flag:
+        if option.is_flag:
             options[option.negated] = option
     return options
 
@@ -107,8 +100,18 @@ class HelpedCommand(TyperCommand):
     """A command whose help shows its options by group, those that most people need first.
 
     If there are too many for a screen, --help lists the names of the others, and --help-all
-    describes them.
+    describes them. A misspelled option is answered with the most similar one.
     """
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        ctx.meta[TYPED] = shlex.join(["lowland", ctx.info_name or "", *args])
+        own = _own_options(self)
+        unknown = [name for name, _ in _long_options(self, args) if name not in own]
+        return super().parse_args(ctx, self.without(unknown, ctx, args) if unknown else args)
+
+    def without(self, unknown: list[str], ctx: typer.Context, args: list[str]) -> list[str]:
+        """The arguments without the options that the command does not declare itself."""
+        raise ParameterError(_unknown_option(unknown[0], list(_own_options(self))))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -131,43 +134,22 @@ class HelpedCommand(TyperCommand):
                 formatter.write_dl(rest)
 
 
-class PlainCommand(HelpedCommand):
-    """A command that answers a misspelled option with the most similar one."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        _remember(ctx, args)
-        for name, _ in _long_options(self, args):
-            if name not in _own_options(self):
-                raise ParameterError(_unknown_option(name, list(_own_options(self))))
-        return super().parse_args(ctx, args)
-
-
 class MethodCommand(HelpedCommand):
     """A command that also takes the options of the method named by ``--method``."""
 
     def method_named(self, name: str | None) -> Any:
         """The class that ``--method`` names; the default if it is not given."""
-        from lowland._base import registry
-
         return registry.get(name or DEFAULT_METHOD)
 
     def others(self) -> list[Any]:
         """All classes that ``--method`` may name."""
-        from lowland._base import registry
-
         return registry.all_methods()
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        _remember(ctx, args)
-        own = _own_options(self)
-        if any(name not in own for name, _ in _long_options(self, args)):
-            cls = self.method_named(_method_named_in(args))
-            args, ctx.meta[KEY] = _take_method_options(self, args, cls)
-        return super().parse_args(ctx, args)
-
-
-def _remember(ctx: typer.Context, args: list[str]) -> None:
-    ctx.meta[TYPED] = shlex.join(["lowland", ctx.info_name or "", *args])
+    def without(self, unknown: list[str], ctx: typer.Context, args: list[str]) -> list[str]:
+        """The arguments without the options of the method, whose values are kept."""
+        cls = self.method_named(_method_named_in(args))
+        args, ctx.meta[KEY] = _take_method_options(self, args, cls)
+        return args
 
 
 def typed_command(ctx: typer.Context) -> str:
@@ -248,8 +230,6 @@ def _unknown_option(name: str, known: list[str]) -> str:
 def _unknown_method_option(
     name: str, cls: type[Reducer], command: MethodCommand, known: list[str]
 ) -> str:
-    from lowland._base import registry
-
     parameter = name.removeprefix("--").replace("-", "_")
     if parameter in SPELLED:
         return f"no such option {name}; it is spelled {SPELLED[parameter]}."

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lowland._base import registry
 from lowland.cli.console import Console
+from lowland.cli.method_options import method_options
 from lowland.cli.options import FRAME
 
 if TYPE_CHECKING:
@@ -25,8 +27,6 @@ def methods_command(
     as_json: AsJson = False,
 ) -> None:
     """List the methods, or show one with its options."""
-    from lowland._base import registry
-
     console = Console(as_json=as_json)
     if name is None:
         found = [entry(cls) for cls in registry.all_methods()]
@@ -39,8 +39,6 @@ def methods_command(
 
 def entry(cls: type[Reducer]) -> dict[str, Any]:
     """One line of the table."""
-    from lowland._base import registry
-
     return {
         "name": registry.snake_case(cls.__name__),
         "aliases": list(cls.aliases),
@@ -52,8 +50,6 @@ def entry(cls: type[Reducer]) -> dict[str, Any]:
 
 def card(cls: type[Reducer]) -> dict[str, Any]:
     """The description of one method, with its options."""
-    from lowland.cli.method_options import method_options
-
     return {
         **entry(cls),
         "description": description(cls),
@@ -91,12 +87,10 @@ def description(cls: type[Reducer]) -> str:
 
 def table_lines(found: list[dict[str, Any]]) -> list[str]:
     """A block per family; name and summary, then the paper."""
-    from lowland._base.registry import FAMILIES
-
     lines: list[str] = []
     indent = max((len(method["name"]) for method in found), default=0) + 4
     families = {method["family"] for method in found}
-    for family in [name for name in FAMILIES if name in families]:
+    for family in [name for name in registry.FAMILIES if name in families]:
         lines += ["", family] if lines else [family]
         for method in found:
             if method["family"] == family:

@@ -85,6 +85,14 @@ class ComparisonFiles(NamedTuple):
         found = (self.table, self.picture, self.report, *self.maps.values())
         return [path for path in found if path is not None]
 
+    def named(self) -> dict[str, Any]:
+        """The paths as text, by kind; those of the maps by their entries."""
+        single = {"table": self.table, "picture": self.picture, "report": self.report}
+        return {
+            **{kind: str(path) for kind, path in single.items() if path is not None},
+            "maps": {name: str(path) for name, path in self.maps.items()},
+        }
+
 
 class MapComparison(ShownComparison):
     """Maps of the same rows by several methods; :func:`compare_methods` returns one.
