@@ -20,6 +20,7 @@ from lowland.tables import Table
 from lowland.tables.preparing import Prepared
 from lowland.trust import Trust
 from lowland.workflow._own_units import table_rows
+from lowland.workflow._stages import STAGES
 from lowland.workflow.fitting import Fit
 
 # Whether the rows of a table are images, and which pixel each column is.
@@ -301,6 +302,19 @@ def fit_entry(fit: Fit) -> dict[str, Any]:
         "parameters": {name: plain_value(value) for name, value in parameters.items()},
         "seed": parameters["random_state"],
         "facts": facts_of(estimator),
+    }
+
+
+def fit_facts(fit: Fit, seconds: dict[str, float]) -> dict[str, Any]:
+    """What the results of runs say about a fit, and the seconds of the stages of the run."""
+    parameters = fit.estimator.get_params().items()
+    return {
+        "method": fit.name,
+        "parameters": {name: plain_value(value) for name, value in parameters},
+        "dimensions": fit.Y.shape[1],
+        "stopped_early": fit.stopped,
+        "seconds": fit.seconds,
+        "stages": {stage: seconds.get(stage, 0.0) for stage in STAGES},
     }
 
 
