@@ -73,7 +73,7 @@ def test_entries_from_python(table):
         ("pca,pca", "'pca' is given twice; compare values of a parameter as name:parameter=value"),
         ("tsna", "unknown method 'tsna'; did you mean 'tsne'?"),
         ("tsne:perplexity=many", "tsne: perplexity: 'many' is not allowed; expected a number"),
-        ("tsne:perplexity", "'perplexity' of tsne is no setting; write name:parameter=value"),
+        ("tsne:perplexity", "tsne: 'perplexity' is not a setting; write name:parameter=value"),
         ("tsne:perplexity=5:perplexity=6", "perplexity is given twice in one entry"),
         ("tsne:random_state=5", "random_state is the same for all maps; it is the option seed"),
         ("tsne:callback=x", "unknown parameter 'callback'"),
