@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import functools
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,11 +31,23 @@ PICTURES = ("labels",)  # files beside the picture of the sets
 DPI = 110  # of pictures inside the report
 
 
-class Trial(NamedTuple):
-    """What held-out pairs tell, or why there are none."""
+class Tables(NamedTuple):
+    """The tables of an alignment: prepared, one below the other, and what belongs together."""
 
-    held_out: HeldOut | None
-    reason: str = ""
+    sets: list[TableSet]
+    joint: Table  # ids and labels of all rows
+    label_of_set: str  # which of the labels names the set
+    pairs: Pairs
+    sources: list[str]  # files that were read
+    color: str | None
+
+
+class Worth(NamedTuple):
+    """What an alignment is worth: the measures of each set, and what held-out pairs tell."""
+
+    measures: list[Measures]
+    held_out: HeldOut | None = None
+    reason: str = "it was not asked for"  # why no pairs were held out
 
 
 class AlignedTables(RunResult):
@@ -73,61 +84,53 @@ class AlignedTables(RunResult):
 
     def __init__(
         self,
-        sets: Sequence[TableSet],
-        joint: Table,
-        pairs: Pairs,
+        tables: Tables,
         fit: Fit,
-        measures: Sequence[Measures],
-        trial: Trial,
-        *,
-        label_of_set: str,
-        color: str | None,
+        worth: Worth,
         command: str,
         stages: Stages,
         keeper: OptionalStages,
-        sources: Sequence[str] = (),
     ) -> None:
-        self._sets, self._joint, self._pairs, self._fit = list(sets), joint, pairs, fit
-        self._measures, self._trial = list(measures), trial
-        self._label_of_set, self._command = label_of_set, command
-        self._stages, self._keeper, self._sources = stages, keeper, list(sources)
-        self.color = color
+        self._tables, self._fit, self._worth = tables, fit, worth
+        self._command, self._stages, self._keeper = command, stages, keeper
+        self.color = tables.color
 
     @functools.cached_property
     def map(self) -> pl.DataFrame:
-        frame = map_frame(self._joint, self._fit.Y)
+        frame = map_frame(self._tables.joint, self._fit.Y)
         return frame.select(
-            self._label_of_set, *[n for n in frame.columns if n != self._label_of_set]
+            self._tables.label_of_set, *[n for n in frame.columns if n != self._tables.label_of_set]
         )
 
     @property
     def coordinates(self) -> list[np.ndarray]:
-        ends = np.cumsum([one.table.shape[0] for one in self._sets])
+        ends = np.cumsum([one.table.shape[0] for one in self._tables.sets])
         return np.split(self._fit.Y, ends[:-1])
 
     @property
     def correspondence(self) -> np.ndarray | None:
-        return self._pairs.rows
+        return self._tables.pairs.rows
 
     @property
     def quality(self) -> dict[str, Quality]:
-        found = zip(self._sets, self._measures, strict=True)
+        found = zip(self._tables.sets, self._worth.measures, strict=True)
         return {one.name: each.table for one, each in found if each.table is not None}
 
     @property
     def held_out(self) -> HeldOut | None:
-        return self._trial.held_out
+        return self._worth.held_out
 
     @property
     def log(self) -> list[str]:
         lines = []
-        for one in self._sets:
+        for one in self._tables.sets:
             said = (*one.table.notes, *one.prepared.log, *one.prepared.cautions)
             lines += [f"{one.name}: {line}" for line in said]
-        matched = self._pairs.how
-        if self._pairs.rows is not None:
-            matched = f"{count(self._pairs.n_objects, 'object')} in several tables: {matched}"
-        return [*lines, matched, *self._pairs.notes, *self._fit.log, *self._keeper.log()]
+        pairs = self._tables.pairs
+        matched = pairs.how
+        if pairs.rows is not None:
+            matched = f"{count(pairs.n_objects, 'object')} in several tables: {matched}"
+        return [*lines, matched, *pairs.notes, *self._fit.log, *self._keeper.log()]
 
     def picture(self) -> Figure:
         """All sets in one map, a color for each, as a matplotlib figure."""
@@ -136,8 +139,8 @@ class AlignedTables(RunResult):
         with self._stages.timed("drawing"):
             return alignment_map(
                 self.coordinates,
-                [one.name for one in self._sets],
-                correspondence=self._pairs.rows,
+                [one.name for one in self._tables.sets],
+                correspondence=self._tables.pairs.rows,
                 title=self._title(),
                 axis_names=coordinate_names(self._fit.Y.shape[1]),
             )
@@ -147,7 +150,7 @@ class AlignedTables(RunResult):
         if self.color is None:
             return None
         axes = coordinate_names(self._fit.Y.shape[1])
-        table = without_row_names(self._joint)
+        table = without_row_names(self._tables.joint)
         return picture_of_map(table, self._fit.Y, self.color, self._title(), axes)
 
     def write(
@@ -167,7 +170,7 @@ class AlignedTables(RunResult):
         files = MapFiles.in_folder(
             Path(folder), file_format=file_format, report=report, pictures=PICTURES
         )
-        check_free(files.paths(), force=force, sources=self._sources)
+        check_free(files.paths(), force=force, sources=self._tables.sources)
         return self.write_files(files, force=force, raw_text=raw_text)
 
     def write_files(
@@ -188,8 +191,8 @@ class AlignedTables(RunResult):
 
     def _title(self) -> str:
         early = ", stopped early" if self.stopped_early else ""
-        rows = count(self._joint.shape[0], "row")
-        return f"{self._joint.source}: {rows} in one map{early}"
+        rows = count(self._tables.joint.shape[0], "row")
+        return f"{self._tables.joint.source}: {rows} in one map{early}"
 
     def summary(self) -> Any:
         """The dictionary that the report is made of."""
@@ -197,11 +200,12 @@ class AlignedTables(RunResult):
         from lowland.plot._figure import png_bytes
 
         pictures = {}
-        if self._pairs.rows is not None:
+        if self._tables.pairs.rows is not None:
             figure = self.picture()
             with self._stages.timed("drawing"):
                 pictures["Lines join rows that are the same object."] = png_bytes(figure, dpi=DPI)
-        sets, joint, points = self._sets, self._joint, [m.per_point for m in self._measures]
+        sets, joint, _, pairs = self._tables[:4]
+        points = [measures.per_point for measures in self._worth.measures]
         shared = [name for name in points[0] if all(name in each for each in points)]
         entry = {
             **fit_entry(self._fit),
@@ -226,7 +230,7 @@ class AlignedTables(RunResult):
             "dropped_rows": [row for one in sets for row in one.prepared.dropped],
             "ids": joint.ids.to_list(),
             "labels": {name: joint.labels[name].to_list() for name in joint.labels.columns},
-            "color": self._label_of_set,
+            "color": self._tables.label_of_set,
             "maps": [entry],
             "alignment": {
                 "sets": [
@@ -234,53 +238,55 @@ class AlignedTables(RunResult):
                         "name": one.name,
                         "rows": one.table.shape[0],
                         "columns": one.numbers.shape[1],
-                        "partners": self._pairs.partners(place),
+                        "partners": pairs.partners(place),
                         "quality": self._quality_of(place),
                     }
                     for place, one in enumerate(sets)
                 ],
-                "how": self._pairs.how,
-                "objects": self._pairs.n_objects,
+                "how": pairs.how,
+                "objects": pairs.n_objects,
                 "held_out": None if self.held_out is None else self.held_out.to_dict(),
-                "reason": self._trial.reason,
+                "reason": self._worth.reason,
             },
         }
 
     def _quality_of(self, place: int) -> dict[str, Any]:
         """The quality table of one set as plain values; empty if it was not measured."""
-        table = self._measures[place].table
+        table = self._worth.measures[place].table
         return {} if table is None else table.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
         """The result without the map, in plain values that JSON can hold."""
+        pairs = self._tables.pairs
         return {
             **fit_facts(self._fit, self.seconds),
             "sets": [
                 {
                     "set": one.name,
                     **table_facts(one.table),
-                    "with_partner": self._pairs.partners(place),
+                    "with_partner": pairs.partners(place),
                     "preparation": one.prepared.log,
                     "dropped_rows": one.prepared.dropped,
                     "notes": [*one.table.notes, *one.prepared.cautions],
                     "quality": self._quality_of(place) or None,
                 }
-                for place, one in enumerate(self._sets)
+                for place, one in enumerate(self._tables.sets)
             ],
-            "rows": self._joint.shape[0],
-            "matched_by": self._pairs.how,
-            "objects": self._pairs.n_objects,
+            "rows": self._tables.joint.shape[0],
+            "matched_by": pairs.how,
+            "objects": pairs.n_objects,
             "held_out": None if self.held_out is None else self.held_out.to_dict(),
-            "not_held_out": self._trial.reason or None,
+            "not_held_out": self._worth.reason or None,
             "color": self.color,
             "preparation": self._fit.log,
-            "notes": self._pairs.notes,
+            "notes": pairs.notes,
             "not_made": self.not_made,
         }
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{one.name} {count(one.table.shape[0], 'row')}" for one in self._sets)
-        return f"AlignedTables({sizes}; {count(self._pairs.n_objects, 'object')} in several)"
+        sets, pairs = self._tables.sets, self._tables.pairs
+        sizes = ", ".join(f"{one.name} {count(one.table.shape[0], 'row')}" for one in sets)
+        return f"AlignedTables({sizes}; {count(pairs.n_objects, 'object')} in several)"
 
     def _repr_html_(self) -> str:
         """The picture, for notebooks."""
