@@ -48,16 +48,11 @@ class Selection(NamedTuple):
 
     def ranked(self) -> list[dict[str, Any]]:
         """All columns, the best first."""
-        names, selector = _column_names(self.table), self.selector
-        return [
-            {
-                "rank": int(selector.ranking_[i]),
-                "column": names[i],
-                "score": float(selector.scores_[i]),
-                "kept": bool(selector.support_[i]),
-            }
-            for i in selector.ranking_.argsort()
-        ]
+        selector, keys = self.selector, ("rank", "column", "score", "kept")
+        columns = [selector.ranking_, selector.scores_, selector.support_]
+        ranks, scores, kept = (column.tolist() for column in columns)
+        rows = zip(ranks, _column_names(self.table), scores, kept, strict=True)
+        return sorted((dict(zip(keys, row, strict=True)) for row in rows), key=lambda r: r["rank"])
 
     def write(self, path: str | Path, *, force: bool = False, raw_text: bool = False) -> None:
         """Write :attr:`frame` as CSV or Parquet, by the suffix of the path.
