@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from lowland._base.constraints import read_value
 from lowland._base.errors import ParameterError, count
 from lowland.cli import options
 from lowland.cli.console import beside, file_lines, preparation_lines
 from lowland.cli.method_options import MethodCommand
-from lowland.cli.options import Frame, argument, framed
+from lowland.cli.options import Frame, argument, framed, valued
 from lowland.tables.options import ALIGNING
 from lowland.workflow.options import ALIGNED, Matching
 
@@ -22,15 +20,9 @@ if TYPE_CHECKING:
     from lowland.workflow.outputs import MapFiles
 
 Tables = argument("INPUT", f"Two or more tables. {options.KINDS}.", list[str])
-Method = Annotated[
-    str | None,
-    typer.Option(
-        *("--method", "-m"),
-        metavar="HOW",
-        help="How tables are aligned: laplacian or procrustes.",
-        show_default="laplacian",
-    ),
-]
+Method = valued(
+    "--method -m HOW", "How tables are aligned: laplacian or procrustes.", default="laplacian"
+)
 
 
 class AlignCommand(MethodCommand):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from lowland._base.errors import ParameterError
 from lowland.cli import options
@@ -17,15 +15,11 @@ if TYPE_CHECKING:
     from lowland.workflow import MapComparison
     from lowland.workflow.comparing.result import ComparisonFiles
 
-Methods = Annotated[
-    str,
-    typer.Option(
-        *("--methods", "-m"),
-        metavar="METHODS",
-        help="Comma-separated, with parameters after colons: pca,tsne:perplexity=5; see "
-        "'lowland methods'.",
-    ),
-]
+Methods = valued(
+    "--methods -m METHODS",
+    "Comma-separated, with parameters after colons: pca,tsne:perplexity=5; see 'lowland methods'.",
+    default=True,
+)
 Along = valued(
     "--along NAME=VALUES",
     "One map for each value of a parameter, for the methods that have it: "

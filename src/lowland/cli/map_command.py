@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from lowland._base.constraints import Choice, read_value
 from lowland._base.errors import ParameterError, count
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
     from lowland.workflow import MapResult
     from lowland.workflow.outputs import MapFiles
 
-Method = Annotated[
-    str, typer.Option("--method", "-m", metavar="METHOD", help="See 'lowland methods'.")
-]
+Method = valued("--method -m METHOD", "See 'lowland methods'.", default=True)
 Into = valued(
     "--into obsm",
     "Write a copy of an H5AD file, too, with the map in obsm['X_METHOD'].",

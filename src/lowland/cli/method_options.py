@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,11 @@ class MethodOption:
     @property
     def usage(self) -> str:
         return f"{self.name}, {self.negated}" if self.is_flag else f"{self.name} VALUE"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The option in plain values, for ``--json``."""
+        about = {"allowed": self.constraint.describe(), "doc": self.doc}
+        return {"option": self.name, "usage": self.usage, "default": self.default, **about}
 
     def read(self, text: str) -> Any:
         """The value that ``text`` stands for; refused if the parameter does not allow it."""
@@ -185,12 +191,12 @@ def _long_options(command: TyperCommand, args: list[str]) -> Iterator[tuple[str,
 
 
 def _method_named_in(args: list[str]) -> str | None:
-    for i, arg in enumerate(args):
+    for arg, following in itertools.zip_longest(args, args[1:]):
         if arg in ("-m", "--method"):
-            return args[i + 1] if i + 1 < len(args) else None
+            return following
         if arg.startswith("--method="):
             return arg.partition("=")[2]
-        if arg.startswith("-m") and len(arg) > 2:
+        if arg.startswith("-m"):
             return arg[2:]
     return None
 
@@ -208,12 +214,12 @@ def _take_method_options(
         if name not in options:
             raise ParameterError(_unknown_method_option(name, cls, command, [*own, *options]))
         option = options[name]
-        text = args[place].partition("=")[2] if "=" in args[place] else None
         taken.add(place)
-        if option.is_flag and text is None:
+        _, equals, text = args[place].partition("=")
+        if option.is_flag and not equals:
             values[option.parameter] = name == option.name
             continue
-        if text is None:
+        if not equals:
             if place + 1 >= len(args):
                 raise ParameterError(f"{name} needs a value: {option.constraint.describe()}.")
             text = args[place + 1]

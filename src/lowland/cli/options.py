@@ -45,13 +45,16 @@ def argument(metavar: str, text: str, kind: Any = str) -> Any:
     return Annotated[kind, info]
 
 
-def valued(usage: str, text: str, kind: Any = str, group: str = "") -> Any:
-    """An option that may be left out; ``usage`` has its spellings and the name of its value."""
+def valued(
+    usage: str, text: str, kind: Any = str, group: str = "", default: bool | str = False
+) -> Any:
+    """An option that may be left out; ``usage`` has its spellings and the name of its value.
+
+    ``default`` says whether the help shows the default, or what it shows as such.
+    """
     *spellings, metavar = usage.split()
-    info = typer.Option(
-        *spellings, metavar=metavar, help=text, show_default=False, rich_help_panel=group
-    )
-    return Annotated[kind | None, info]
+    shown = {"metavar": metavar, "show_default": default, "rich_help_panel": group}
+    return Annotated[kind | None, typer.Option(*spellings, help=text, **shown)]
 
 
 def flag(*spellings: str, text: str, group: str = "", **more: Any) -> Any:
@@ -218,17 +221,11 @@ def typer_option(declared: Option) -> tuple[Any, Any]:
     if isinstance(declared.constraint, Boolean):
         negated = f"/--no-{spelling[2:]}" if default else ""
         return flag(f"{spelling}{negated}", text=declared.help, group=declared.group or ""), default
-    several = isinstance(declared.constraint, Names)
-    shown = not several and default is not None
-    info = typer.Option(
-        *(spelling, *declared.also),
-        metavar=declared.metavar,
-        help=declared.help,
-        show_default=shown,
-        rich_help_panel=declared.group,
-    )
-    kind: Any = list[str] if several else str
-    return Annotated[kind | None, info], str(default) if shown else None
+    kind: Any = list[str] if isinstance(declared.constraint, Names) else str
+    shown = kind is str and default is not None
+    usage = " ".join([spelling, *declared.also, declared.metavar])
+    hint = valued(usage, declared.help, kind, declared.group or "", shown)
+    return hint, str(default) if shown else None
 
 
 def table_file(sources: Sequence[str], ending: str) -> Path:
