@@ -164,35 +164,17 @@ class Writing(NamedTuple):
 
 
 class RunResult:
-    """What results of runs share: how they were made, what is missing, and how they are saved."""
+    """What results of runs share: what could not be made, a picture and a report."""
 
-    _fit: Fit
     _stages: Stages
     _keeper: OptionalStages
-
-    @property
-    def estimator(self) -> Any:
-        return self._fit.estimator
-
-    @property
-    def model(self) -> Any:
-        return self._fit.model
 
     @property
     def not_made(self) -> dict[str, str]:
         return dict(self._keeper.lost)
 
-    @property
-    def stopped_early(self) -> bool:
-        return self._fit.stopped
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Seconds by stage."""
-        return self._stages.seconds
-
     def picture(self) -> Figure:
-        """The map as a matplotlib figure."""
+        """The map as a matplotlib figure; :func:`lowland.plot.save_figure` writes it."""
         raise NotImplementedError
 
     def summary(self) -> Any:
@@ -207,17 +189,40 @@ class RunResult:
         with self._stages.timed("writing"):
             write_report(summary, path)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model; :func:`lowland.load` reads it."""
-        with self._stages.timed("writing"):
-            self.model.save(path)
-
     def _draw(self, path: Path) -> None:
         from lowland.plot import save_figure
 
         figure = self.picture()
         with self._stages.timed("drawing"):
             save_figure(figure, path)
+
+
+class FittedResult(RunResult):
+    """The result of a run that fits one method."""
+
+    _fit: Fit
+
+    @property
+    def estimator(self) -> Any:
+        return self._fit.estimator
+
+    @property
+    def model(self) -> Any:
+        return self._fit.model
+
+    @property
+    def stopped_early(self) -> bool:
+        return self._fit.stopped
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage."""
+        return self._stages.seconds
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model; :func:`lowland.load` reads it."""
+        with self._stages.timed("writing"):
+            self.model.save(path)
 
 
 # The folder of a map whose rows are read in chunks.

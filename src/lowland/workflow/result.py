@@ -22,7 +22,7 @@ from lowland.trust import Trust
 from lowland.workflow._display import grouped, picture_html, sentences_html
 from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import Fit
-from lowland.workflow.outputs import MapFiles, RunFolder, RunResult, TemporaryFolder, Writing
+from lowland.workflow.outputs import FittedResult, MapFiles, RunFolder, TemporaryFolder, Writing
 from lowland.workflow.pictures.maps import picture_of
 from lowland.workflow.pictures.methods import MethodPictures
 from lowland.workflow.summary import fit_facts, map_entry, summarize, table_facts, variance_shares
@@ -108,7 +108,7 @@ class Chunked(NamedTuple):
         return self._replace(parts=parts._replace(folder=home.parts, files=files), temporary=None)
 
 
-class MapResult(RunResult):
+class MapResult(FittedResult):
     """A map with everything that is known about it; :func:`make_map` returns one.
 
     Shown in a notebook as the picture and the quality table. Of a table that was read in chunks,

@@ -19,7 +19,7 @@ from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.aligning.pairs import HeldOut, Pairs
 from lowland.workflow.aligning.sets import TableSet, without_row_names
 from lowland.workflow.fitting import Fit
-from lowland.workflow.outputs import MapFiles, RunResult, Writing
+from lowland.workflow.outputs import FittedResult, MapFiles, Writing
 from lowland.workflow.pictures.maps import picture_of_map
 from lowland.workflow.summary import fit_entry, fit_facts, table_facts
 
@@ -50,7 +50,7 @@ class Worth(NamedTuple):
     reason: str = "it was not asked for"  # why no pairs were held out
 
 
-class AlignedTables(RunResult):
+class AlignedTables(FittedResult):
     """Several tables in one map; :func:`align_tables` returns one.
 
     Attributes

@@ -20,7 +20,7 @@ from lowland.workflow._display import picture_html
 from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.comparing.entries import Entry
 from lowland.workflow.fitting import Fit
-from lowland.workflow.outputs import REPORT, Writing
+from lowland.workflow.outputs import REPORT, RunResult, Writing
 from lowland.workflow.summary import map_entry, plain_value, summarize
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class ComparisonFiles(NamedTuple):
         }
 
 
-class MapComparison:
+class MapComparison(RunResult):
     """Maps of the same rows by several methods; :func:`compare_methods` returns one.
 
     An entry is a method with its parameters, and is called as it is typed: ``pca``,
@@ -178,7 +178,7 @@ class MapComparison:
     ) -> None:
         self._prepared, self._attempts = prepared, list(attempts)
         self._color, self._command = color, command
-        self._keeper = OptionalStages()
+        self._stages, self._keeper = Stages(), OptionalStages()
 
     @property
     def table(self) -> Any:
@@ -246,12 +246,8 @@ class MapComparison:
         """Write the given files, which lie in one folder; the result has those written."""
         frames = {files.maps[name]: frame for name, frame in self.maps.items()}
         files = files._replace(maps={name: files.maps[name] for name in self.maps})
-        entries = self._entries()
-        writers = {
-            "picture": functools.partial(self._draw, entries),
-            "report": functools.partial(self._report, entries),
-        }
-        how = Writing(self._keeper, Stages(), force, raw_text)
+        writers = {"picture": self._draw, "report": self.report}
+        how = Writing(self._keeper, self._stages, force, raw_text)
         return how.write(files, {files.table: self.table, **frames}, writers)
 
     def to_dict(self) -> dict[str, Any]:
@@ -270,7 +266,31 @@ class MapComparison:
 
     def picture(self) -> Figure:
         """All maps side by side, as a matplotlib figure; each turned to resemble the first."""
-        return self._figure(self._entries())
+        from lowland.plot import compare_maps
+
+        color, entries = self._color, self._entries
+        told = [
+            ", ".join(f"{word} {found[name]['value']:.2f}" for name, word in UNDER if name in found)
+            for found in (entry["quality"] for entry in entries)
+        ]
+        return compare_maps(
+            [entry["coordinates"] for entry in entries],
+            [entry["title"] for entry in entries],
+            None if color is None else self._prepared.table.column(color).to_numpy(),
+            label_name=color,
+            notes=told,
+        )
+
+    def summary(self) -> Any:
+        """The dictionary that the report is made of."""
+        made = [attempt for attempt, _ in self._made()]
+        log = [f"{a.name}: {line}" for a, fit in self._made() for line in fit.log]
+        log += [f"{name}: not made: {reason}" for name, reason in self.failures.items()]
+        log += [f"{a.name}: not measured: {a.not_measured}" for a in made if a.not_measured]
+        log += [f"{a.name}: not judged: {a.not_judged}" for a in made if a.not_judged]
+        if len(made) > 1:
+            log += [TURNED, *alike(self.disparities.to_dicts())]
+        return summarize(self._prepared, self._entries, log, self._command, self._color)
 
     def __repr__(self) -> str:
         names = ", ".join(attempt.name for attempt in self._attempts)
@@ -284,36 +304,10 @@ class MapComparison:
         lost = html_lines(f"{name}: {why}" for name, why in self.failures.items())
         return picture_html(self.picture(), repr(self)) + table + (lost if self.failures else "")
 
-    def _figure(self, entries: list[dict[str, Any]]) -> Figure:
-        from lowland.plot import compare_maps
-
-        color = self._color
-        told = [
-            ", ".join(f"{word} {found[name]['value']:.2f}" for name, word in UNDER if name in found)
-            for found in (entry["quality"] for entry in entries)
-        ]
-        return compare_maps(
-            [entry["coordinates"] for entry in entries],
-            [entry["title"] for entry in entries],
-            None if color is None else self._prepared.table.column(color).to_numpy(),
-            label_name=color,
-            notes=told,
-        )
-
-    def _draw(self, entries: list[dict[str, Any]], path: Path) -> None:
-        from lowland.plot import save_figure
-
-        save_figure(self._figure(entries), path)
-
-    def _report(self, entries: list[dict[str, Any]], path: Path) -> None:
-        from lowland.report import write_report
-
-        summary = summarize(self._prepared, entries, self._fit_log(), self._command, self._color)
-        write_report(summary, path)
-
     def _made(self) -> list[tuple[Attempt, Fit]]:
         return [(a, a.fit) for a in self._attempts if a.fit is not None]
 
+    @functools.cached_property
     def _entries(self) -> list[dict[str, Any]]:
         """Entries of the summary; every map is rotated and scaled to resemble the first.
 
@@ -332,21 +326,11 @@ class MapComparison:
             entries.append(entry)
         return entries
 
-    def _fit_log(self) -> list[str]:
-        made = [attempt for attempt, _ in self._made()]
-        log = [f"{a.name}: {line}" for a, fit in self._made() for line in fit.log]
-        log += [f"{name}: not made: {reason}" for name, reason in self.failures.items()]
-        log += [f"{a.name}: not measured: {a.not_measured}" for a in made if a.not_measured]
-        log += [f"{a.name}: not judged: {a.not_judged}" for a in made if a.not_judged]
-        return [*log, TURNED, *alike(self.disparities.to_dicts())] if len(made) > 1 else log
-
 
 def alike(disparities: Sequence[dict[str, Any]]) -> list[str]:
     """How much each map differs from the first, in one line; nothing if there is no other."""
-    if len(disparities) < 2:
-        return []
-    first = disparities[0]
-    others = [f"{name} {value:.2f}" for name, value in list(first.items())[2:] if value is not None]
+    first = next(iter(disparities), {})
+    others = [f"{name} {value:.2f}" for name, value in [*first.items()][2:] if value is not None]
     if not others:
         return []
     return [
