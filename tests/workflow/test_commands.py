@@ -139,5 +139,7 @@ def test_disparities_tell_how_much_maps_differ():
     assert values[0, 1] < 1e-12  # the same map
     maps = [found.maps[name].select("x", "y").to_numpy() for name in ("pca", "lda")]
     assert values[0, 2] == pytest.approx(procrustes(*maps)[2], rel=1e-9)
-    assert found.summary()["preparation"][-1].startswith("Procrustes disparity from pca (0: the same map, 1: un")
+    assert found.summary()["preparation"][-1].startswith(
+        "Procrustes disparity from pca (0: the same map, 1: un"
+    )
     assert compare_methods(iris(), ["pca"]).disparities.shape == (1, 2)

@@ -148,14 +148,11 @@ listing = functools.partial(errors.listing, most=4, quote=False)
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
     """A table as lines, headings first; the first column is aligned left, the others right."""
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-    return [
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in cells
-    ]
+    columns = []
+    for number, column in enumerate(zip(*cells, strict=True)):
+        width = max(map(len, column))
+        columns.append([cell.rjust(width) if number else cell.ljust(width) for cell in column])
+    return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
 
 
 def preparation_lines(source: str, log: Sequence[str]) -> list[str]:

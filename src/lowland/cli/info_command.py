@@ -45,15 +45,20 @@ def lines(found: dict[str, Any]) -> list[str]:
     what = f"{found['columns']} {kind}{names}"
     if found["distances"]:
         what = f"{'sparse ' if found['sparse'] else ''}distances between them"
-    told = [f"{found['input']}: {count(found['rows'], 'row')}, {what}"]
-    told += _role_lines(found["roles"])
-    if found["taking_part"]:
-        told.append(f"  taking part: {listing(found['taking_part'])}")
-    told += [f"  {line}" for line in found["choices"]]
+    roles, apart = found["roles"], found["roles"]["set_aside"]
     holes = [f"{name} ({number})" for name, number in found["missing"].items()]
-    told.append(f"  missing values: {listing(holes) if holes else 'none'}")
-    if found["constant"]:
-        told.append(f"  constant columns, which tell nothing: {listing(found['constant'])}")
+    told = [
+        f"{found['input']}: {count(found['rows'], 'row')}, {what}",
+        *_named("row id", [roles["id"]] if roles["id"] else []),
+        *_named("labels", roles["labels"]),
+        *(f"  set aside: {each['column']}, because {each['reason']}" for each in apart),
+        *_named("not used", roles["not_used"]),
+        *_named("nested or binary, left out", roles["left_out"]),
+        *_named("taking part", found["taking_part"]),
+        *(f"  {line}" for line in found["choices"]),
+        *_named("missing values", holes or ["none"]),
+        *_named("constant columns, which tell nothing", found["constant"]),
+    ]
     scale = "not scaled" if found["scale"] == "none" else f"scaled: {found['scale']}"
     told.append(f"  would be {scale} ({found['scale_reason']})")
     if found["concentration"] is not None:
@@ -78,18 +83,9 @@ def _perplexity_lines(found: dict[str, Any]) -> list[str]:
     return [title, *aligned(cells), found["sentence"]]
 
 
-def _role_lines(roles: dict[str, Any]) -> list[str]:
-    """What the columns that are not mapped are taken for."""
-    told = [f"  row id: {roles['id']}"] if roles["id"] else []
-    if roles["labels"]:
-        told.append(f"  labels: {listing(roles['labels'])}")
-    told += [
-        f"  set aside: {apart['column']}, because {apart['reason']}" for apart in roles["set_aside"]
-    ]
-    for name, what in (("not_used", "not used"), ("left_out", "nested or binary, left out")):
-        if roles[name]:
-            told.append(f"  {what}: {listing(roles[name])}")
-    return told
+def _named(what: str, names: list[str]) -> list[str]:
+    """A line that lists columns, if there are some."""
+    return [f"  {what}: {listing(names)}"] if names else []
 
 
 def _dimension_lines(found: dict[str, Any]) -> list[str]:
