@@ -153,19 +153,41 @@ class MethodCommand(HelpedCommand):
 
     def without(self, unknown: list[str], ctx: typer.Context, args: list[str]) -> list[str]:
         """The arguments without the options of the method, whose values are kept."""
-        cls = self.method_named(_method_named_in(args))
-        args, ctx.meta[KEY] = _take_method_options(self, args, cls)
-        return args
+        cls, own = self.method_named(_method_named_in(args)), _own_options(self)
+        options = method_options(cls)
+        taken: set[int] = set()
+        values = ctx.meta[KEY] = {}
+        for name, place in _long_options(self, args):
+            if name in own or place in taken:
+                continue
+            if name not in options:
+                raise ParameterError(self.unknown(name, cls, [*own, *options]))
+            option = options[name]
+            taken.add(place)
+            _, equals, text = args[place].partition("=")
+            if option.is_flag and not equals:
+                values[option.parameter] = name == option.name
+                continue
+            if not equals:
+                if place + 1 >= len(args):
+                    raise ParameterError(f"{name} needs a value: {option.constraint.describe()}.")
+                text = args[place + 1]
+                taken.add(place + 1)
+            values[option.parameter] = option.read(text)
+        return [arg for i, arg in enumerate(args) if i not in taken]
 
-
-def typed_command(ctx: typer.Context) -> str:
-    """The command as it was typed, quoted for a shell."""
-    return ctx.meta[TYPED]
-
-
-def chosen_parameters(ctx: typer.Context) -> dict[str, Any]:
-    """The method's parameters that the user gave."""
-    return dict(ctx.meta.get(KEY, {}))
+    def unknown(self, name: str, cls: type[Reducer], known: list[str]) -> str:
+        """What to say of an option that neither the command nor the method has."""
+        parameter = name.removeprefix("--").replace("-", "_")
+        if parameter in SPELLED:
+            return f"no such option {name}; it is spelled {SPELLED[parameter]}."
+        owners = [
+            registry.snake_case(c.__name__) for c in self.others() if name in method_options(c)
+        ]
+        if owners:
+            method = registry.snake_case(cls.__name__)
+            return f"{method} has no option {name}; it is an option of {', '.join(owners)}."
+        return _unknown_option(name, known)
 
 
 def _own_options(command: TyperCommand) -> dict[str, bool]:
@@ -201,47 +223,6 @@ def _method_named_in(args: list[str]) -> str | None:
     return None
 
 
-def _take_method_options(
-    command: MethodCommand, args: list[str], cls: Any
-) -> tuple[list[str], dict[str, Any]]:
-    """The arguments without the options of the method, and the values of those options."""
-    own, options = _own_options(command), method_options(cls)
-    taken: set[int] = set()
-    values = {}
-    for name, place in _long_options(command, args):
-        if name in own or place in taken:
-            continue
-        if name not in options:
-            raise ParameterError(_unknown_method_option(name, cls, command, [*own, *options]))
-        option = options[name]
-        taken.add(place)
-        _, equals, text = args[place].partition("=")
-        if option.is_flag and not equals:
-            values[option.parameter] = name == option.name
-            continue
-        if not equals:
-            if place + 1 >= len(args):
-                raise ParameterError(f"{name} needs a value: {option.constraint.describe()}.")
-            text = args[place + 1]
-            taken.add(place + 1)
-        values[option.parameter] = option.read(text)
-    return [arg for i, arg in enumerate(args) if i not in taken], values
-
-
 def _unknown_option(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     return f"no such option {name}" + (f"; did you mean {near[0]}?" if near else "; see --help.")
-
-
-def _unknown_method_option(
-    name: str, cls: type[Reducer], command: MethodCommand, known: list[str]
-) -> str:
-    parameter = name.removeprefix("--").replace("-", "_")
-    if parameter in SPELLED:
-        return f"no such option {name}; it is spelled {SPELLED[parameter]}."
-    others = [c for c in command.others() if name in method_options(c)]
-    if others:
-        owners = ", ".join(registry.snake_case(c.__name__) for c in others)
-        method = registry.snake_case(cls.__name__)
-        return f"{method} has no option {name}; it is an option of {owners}."
-    return _unknown_option(name, known)

@@ -23,7 +23,7 @@ from lowland._base.interrupts import WRITTEN
 from lowland._base.options import Option, Options
 from lowland.cli.console import Console
 from lowland.cli.failures import noted
-from lowland.cli.method_options import MOST_OPTIONS, chosen_parameters, show_all, typed_command
+from lowland.cli.method_options import KEY, MOST_OPTIONS, TYPED, show_all
 from lowland.tables.options import TableOptions
 from lowland.workflow.options import Matching, RunSettings
 
@@ -101,12 +101,12 @@ class Frame:
     @property
     def typed(self) -> str:
         """The command as it was typed."""
-        return typed_command(self.ctx)
+        return self.ctx.meta[TYPED]
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of the method that were typed."""
-        return chosen_parameters(self.ctx)
+        return dict(self.ctx.meta.get(KEY, {}))
 
     @property
     def data(self) -> str | list[str]:

@@ -235,12 +235,18 @@ FACTS = (
 GIVEN = "the method was given the column {}"
 
 
+def page_facts(title: str, command: str) -> dict[str, Any]:
+    """What the summaries of all runs begin with."""
+    from lowland import __version__
+
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"title": title, "version": __version__, "created": created, "command": command}
+
+
 def summarize(
     prepared: Prepared, maps: list[Any], log: list[str], command: str, color: str | None
 ) -> Any:
     """The summary of one run, as :func:`lowland.report.write_report` takes it."""
-    from lowland import __version__
-
     table = prepared.table
     names = table.feature_names
     methods = ", ".join(entry["title"] for entry in maps)
@@ -250,10 +256,7 @@ def summarize(
         labels[color] = table.column(color)
     pixels = pixels_of(prepared)
     return {
-        "title": f"{Path(table.source).name}: {methods} of {table.shape[0]} rows",
-        "version": __version__,
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": command,
+        **page_facts(f"{Path(table.source).name}: {methods} of {table.shape[0]} rows", command),
         "input": {
             "source": table.source,
             "rows": prepared.rows_read,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import os
 from pathlib import Path
@@ -21,7 +20,7 @@ from lowland.workflow.aligning.sets import TableSet, without_row_names
 from lowland.workflow.fitting import Fit
 from lowland.workflow.outputs import FittedResult, MapFiles, Writing
 from lowland.workflow.pictures.maps import picture_of_map
-from lowland.workflow.summary import fit_entry, fit_facts, table_facts
+from lowland.workflow.summary import fit_entry, fit_facts, page_facts, table_facts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -196,7 +195,6 @@ class AlignedTables(FittedResult):
 
     def summary(self) -> Any:
         """The dictionary that the report is made of."""
-        from lowland import __version__
         from lowland.plot._figure import png_bytes
 
         pictures = {}
@@ -215,10 +213,7 @@ class AlignedTables(FittedResult):
             "pictures": pictures,
         }
         return {
-            "title": self._title(),
-            "version": __version__,
-            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "command": self._command,
+            **page_facts(self._title(), self._command),
             "input": {
                 "source": joint.source,
                 "rows": sum(one.prepared.rows_read for one in sets),
@@ -233,22 +228,18 @@ class AlignedTables(FittedResult):
             "color": self._tables.label_of_set,
             "maps": [entry],
             "alignment": {
-                "sets": [
-                    {
-                        "name": one.name,
-                        "rows": one.table.shape[0],
-                        "columns": one.numbers.shape[1],
-                        "partners": pairs.partners(place),
-                        "quality": self._quality_of(place),
-                    }
-                    for place, one in enumerate(sets)
-                ],
+                "sets": [self._set_entry(place) for place in range(len(sets))],
                 "how": pairs.how,
                 "objects": pairs.n_objects,
                 "held_out": None if self.held_out is None else self.held_out.to_dict(),
                 "reason": self._worth.reason,
             },
         }
+
+    def _set_entry(self, place: int) -> dict[str, Any]:
+        one, partners = self._tables.sets[place], self._tables.pairs.partners(place)
+        size = {"rows": one.table.shape[0], "columns": one.numbers.shape[1]}
+        return {"name": one.name, **size, "partners": partners, "quality": self._quality_of(place)}
 
     def _quality_of(self, place: int) -> dict[str, Any]:
         """The quality table of one set as plain values; empty if it was not measured."""
