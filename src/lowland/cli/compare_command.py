@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lowland._base.errors import ParameterError
+from lowland._base.constraints import listed
+from lowland._base.errors import COMMAND_LINE, ParameterError
 from lowland.cli import options
 from lowland.cli.console import aligned, file_lines, preparation_lines
 from lowland.cli.options import Frame, framed, valued
@@ -51,9 +52,8 @@ def compare_command(
     from lowland.workflow.comparing.result import ComparisonFiles
     from lowland.workflow.outputs import result_folder
 
-    values = entries.split_along(along or (), "--along")
-    listed = entries.split_entries(methods)
-    chosen = entries.comparison_entries(listed, "--methods", values, "--along")
+    values = entries.split_along(along or ())
+    chosen = entries.comparison_entries(listed([methods]), values, COMMAND_LINE)
     if not chosen:
         raise ParameterError(f"--methods: {methods!r} names no method; see 'lowland methods'.")
     folder = output or result_folder(sources, "compare")

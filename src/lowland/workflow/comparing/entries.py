@@ -5,8 +5,6 @@ A method that is compared along a parameter has one entry per value of it.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,8 +13,16 @@ import numpy as np
 
 from lowland._base import registry
 from lowland._base.base import Reducer
-from lowland._base.constraints import read_value
-from lowland._base.errors import ParameterError, count, listing, shown, unknown_name
+from lowland._base.constraints import listed, read_value
+from lowland._base.errors import (
+    PYTHON,
+    ParameterError,
+    Spelling,
+    count,
+    listing,
+    shown,
+    unknown_name,
+)
 from lowland._base.params import same_value
 from lowland.workflow._parameters import (
     RENAMED,
@@ -63,46 +69,33 @@ class Entry(NamedTuple):
         return [*given, ("number", str(self.number))] if self.number > 1 else given
 
 
-def split_entries(text: str) -> list[str]:
-    """``pca,tsne:perplexity=5`` are two entries; an entry with a comma is quoted."""
-    return _split(text, "methods", "methods")
-
-
-def split_along(texts: Iterable[str], option: str = "along") -> dict[str, list[str]]:
+def split_along(texts: Iterable[str]) -> dict[str, list[str]]:
     """``exaggeration=1,4,30`` is a parameter and three values; a value with a comma is quoted."""
     found: dict[str, list[str]] = {}
     for text in texts:
         name, equals, values = (part.strip() for part in text.partition("="))
         if not name or not equals:
             raise ParameterError(
-                f"{option}: {text!r} is not allowed; expected a parameter and its values, such as "
+                f"--along: {text!r} is not allowed; expected a parameter and its values, such as "
                 "exaggeration=1,4,30."
             )
         if name in found:
-            raise ParameterError(f"{option}: {name} is given twice; list all of its values once.")
-        found[name] = _split(values, option, "values")
+            raise ParameterError(f"--along: {name} is given twice; list all of its values once.")
+        found[name] = listed([values])
     return found
-
-
-def _split(text: str, option: str, what: str) -> list[str]:
-    try:
-        records = list(csv.reader(io.StringIO(text, newline="")))
-    except csv.Error as error:
-        raise ParameterError(f"{option}: {text!r} is not a list of {what}: {error}.") from error
-    return [part.strip() for record in records for part in record if part.strip()]
 
 
 def comparison_entries(
     methods: Sequence[Any],
-    option: str = "methods",
     along: Mapping[str, Iterable[Any]] | None = None,
-    along_option: str = "along",
+    spelling: Spelling = PYTHON,
 ) -> list[Entry]:
     """The entries of a comparison, each checked; equal ones are refused.
 
     ``along`` has the values of parameters. Each method that has the parameter is entered once for
     each value, and the others once.
     """
+    option, along_option = spelling.option("methods"), spelling.option("along")
     entries = [_entry(method, option) for method in methods]
     if along is not None and not isinstance(along, Mapping):
         raise ParameterError(
@@ -133,13 +126,13 @@ def _along(entries: list[Entry], name: str, values: Any, option: str) -> list[En
         raise ParameterError(
             f"{option}: {name}: {shown(values)} is not allowed; expected a list of values."
         )
-    listed = [value.item() if isinstance(value, np.generic) else value for value in values]
-    if not listed:
+    tried = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if not tried:
         raise ParameterError(f"{option}: {name} has no values; give at least one.")
-    if len(able) * len(listed) > MOST_ALONG:
+    if len(able) * len(tried) > MOST_ALONG:
         raise ParameterError(
-            f"{option}: {count(len(listed), 'value')} of {name} would make "
-            f"{len(able) * len(listed)} maps; give values for at most {MOST_ALONG} maps."
+            f"{option}: {count(len(tried), 'value')} of {name} would make "
+            f"{len(able) * len(tried)} maps; give values for at most {MOST_ALONG} maps."
         )
     found: list[Entry] = []
     for entry in entries:
@@ -152,7 +145,7 @@ def _along(entries: list[Entry], name: str, values: Any, option: str) -> list[En
                 f"{option}: {entry.name} has a value of {name} already; leave one of them out."
             )
         taken: list[Any] = []
-        for value in listed:
+        for value in tried:
             read = _read(entry, name, value, option)
             if any(_same(read, other) for other in taken):
                 raise ParameterError(
