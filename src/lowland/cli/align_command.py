@@ -60,7 +60,7 @@ def align_command(
     """
     from lowland.workflow.aligning.result import PICTURES
     from lowland.workflow.aligning.running import alignment_class, run_alignment
-    from lowland.workflow.outputs import MapFiles
+    from lowland.workflow.outputs import MapFiles, result_stem
 
     if len(sources) < 2:
         raise ParameterError(
@@ -74,7 +74,8 @@ def align_command(
         raise ParameterError(
             "-m procrustes turns maps by rows that are matched; add --match COLUMN or --same-order."
         )
-    folder = output or alignment_folder(sources)
+    stem = "-and-".join(map(result_stem, sources)) if len(sources) == 2 else result_stem(sources)
+    folder = output or Path("lowland-out") / f"{stem}-aligned"
     planned = MapFiles.in_folder(
         folder,
         file_format=options.map_format(file_format, sources[0]),
@@ -85,15 +86,6 @@ def align_command(
     result = run_alignment(sources, given, matching, frame.run)
     files = result.write_files(planned, force=frame.force, raw_text=frame.raw_text)
     return frame.end(result, files, lines)
-
-
-def alignment_folder(sources: list[str]) -> Path:
-    """The default folder: ``lowland-out/left-and-right-aligned`` for two files."""
-    from lowland.workflow.outputs import result_folder, result_stem
-
-    if len(sources) > 2:
-        return result_folder(sources, "aligned")
-    return Path("lowland-out") / f"{'-and-'.join(map(result_stem, sources))}-aligned"
 
 
 def lines(result: AlignedTables, files: MapFiles) -> list[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lowland._base.html import SHOWN_ROWS, html_image, html_table
 
@@ -41,13 +40,3 @@ def frame_html(frame: pl.DataFrame, caption: str) -> str:
 def sentences_html(trust: Trust) -> str:
     """Where a map can be believed, one sentence for each question."""
     return html_table(["question", "", "answer"], trust.sentences)
-
-
-def ranking_html(ranking: Sequence[dict[str, Any]], caption: str) -> str:
-    """The columns of a table in the order of a selector, the best first."""
-    shown = [
-        (row["rank"], row["column"], row["score"], "kept" if row["kept"] else "")
-        for row in ranking[: 2 * SHOWN_ROWS]
-    ]
-    headings = ("rank", "column", "score", "")
-    return html_table(headings, shown, caption, left_out=len(ranking) - len(shown))

@@ -212,18 +212,12 @@ def _dimensions(X: Any, settings: RunSettings, metric: str = "euclidean") -> dic
 
 def _estimates(n: int, p: int, kind: str) -> list[dict[str, Any]]:
     """Time and memory that each method would need that takes this kind of data."""
-    free = available_memory()
-    found = []
+    free, found = available_memory(), []
     for cls in registry.all_methods():
         if kind and not getattr(cls, f"accepts_{kind}"):
             continue
-        need = cls.estimate(n, p)
-        found.append(
-            {
-                "method": registry.snake_case(cls.__name__),
-                "estimated_seconds": float(f"{need.seconds:.2g}"),
-                "estimated_bytes": int(need.n_bytes),
-                "fits": need.n_bytes <= free,
-            }
-        )
+        need, name = cls.estimate(n, p), registry.snake_case(cls.__name__)
+        seconds, n_bytes = float(f"{need.seconds:.2g}"), int(need.n_bytes)
+        costs = {"estimated_seconds": seconds, "estimated_bytes": n_bytes, "fits": n_bytes <= free}
+        found.append({"method": name, **costs})
     return found

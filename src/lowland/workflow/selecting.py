@@ -10,11 +10,11 @@ import numpy as np
 
 from lowland._base import registry
 from lowland._base.errors import PYTHON, DataError, ParameterError, Spelling
+from lowland._base.html import SHOWN_ROWS, html_table
 from lowland._base.options import takes_options
 from lowland.tables import Table, staged_outputs, write_frame
 from lowland.tables.options import SELECTING, TableOptions
 from lowland.tables.preparing import read
-from lowland.workflow._display import ranking_html
 from lowland.workflow.options import FITTING, RunSettings
 from lowland.workflow.summary import plain_value
 from lowland.workflow.targets import first_class
@@ -68,7 +68,12 @@ class Selection(NamedTuple):
 
     def _repr_html_(self) -> str:
         """The ranking, for notebooks."""
-        return ranking_html(self.ranked(), repr(self))
+        keys, rows = ("rank", "column", "score"), self.ranked()
+        shown = [
+            (*(row[key] for key in keys), "kept" if row["kept"] else "")
+            for row in rows[: 2 * SHOWN_ROWS]
+        ]
+        return html_table((*keys, ""), shown, repr(self), left_out=len(rows) - len(shown))
 
     def to_dict(self) -> dict[str, Any]:
         """The result in plain values that JSON can hold, with every column and parameter."""
