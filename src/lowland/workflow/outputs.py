@@ -21,6 +21,8 @@ from lowland.tables import check_suffix, staged_outputs, write_frame
 from lowland.workflow._stages import OptionalStages, Stages
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     import polars as pl
     from matplotlib.figure import Figure
 
@@ -181,7 +183,7 @@ class RunResult:
         """The dictionary that the report is made of."""
         raise NotImplementedError
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(self, path: str | PathLike[str]) -> None:
         """Write the report, one HTML file; an existing file is replaced."""
         from lowland.report import write_report
 
@@ -219,7 +221,7 @@ class FittedResult(RunResult):
         """Seconds by stage."""
         return self._stages.seconds
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write the model; :func:`lowland.load` reads it."""
         with self._stages.timed("writing"):
             self.model.save(path)
