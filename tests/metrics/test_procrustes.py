@@ -134,5 +134,5 @@ def test_compare_turns_maps_by_the_same_function():
     found = compare_methods("iris", ["pca", "lda"])
     maps = [frame.select("x", "y") for frame in found.maps.values()]
     np.testing.assert_allclose(
-        found._entries()[1]["coordinates"], lowland.procrustes(*maps).aligned, atol=1e-12
+        found._entries[1]["coordinates"], lowland.procrustes(*maps).aligned, atol=1e-12
     )

@@ -10,10 +10,11 @@ import polars as pl
 import pytest
 
 import lowland
+from lowland._base.constraints import listed
 from lowland.cli import main
 from lowland.errors import ParameterError
 from lowland.workflow import compare_methods, make_map
-from lowland.workflow.comparing.entries import comparison_entries, split_along, split_entries
+from lowland.workflow.comparing.entries import comparison_entries, split_along
 from support.cases import each
 
 TABLE = "a,b,c,d\n" + "".join(
@@ -73,7 +74,7 @@ def test_entries_from_python(table):
         ("pca,pca", "'pca' is given twice; compare values of a parameter as name:parameter=value"),
         ("tsna", "unknown method 'tsna'; did you mean 'tsne'?"),
         ("tsne:perplexity=many", "tsne: perplexity: 'many' is not allowed; expected a number"),
-        ("tsne:perplexity", "'perplexity' of tsne is no setting; write name:parameter=value"),
+        ("tsne:perplexity", "tsne: 'perplexity' is not a setting; write name:parameter=value"),
         ("tsne:perplexity=5:perplexity=6", "perplexity is given twice in one entry"),
         ("tsne:random_state=5", "random_state is the same for all maps; it is the option seed"),
         ("tsne:callback=x", "unknown parameter 'callback'"),
@@ -209,7 +210,7 @@ def test_values_that_look_alike_are_numbered_and_lists_are_quoted():
         "tsne:init=arrayx60x2", "tsne:init=arrayx60x2:number=2",
     ]  # fmt: skip
     assert len({entry.stem for entry in entries}) == 2
-    assert split_entries('pca,"tsne:perplexity=5,50",') == ["pca", "tsne:perplexity=5,50"]
-    [entry] = comparison_entries(split_entries('"tsne:perplexity=5,50"'))
+    assert listed(['pca,"tsne:perplexity=5,50",']) == ["pca", "tsne:perplexity=5,50"]
+    [entry] = comparison_entries(listed(['"tsne:perplexity=5,50"']))
     assert entry.parameters == {"perplexity": [5.0, 50.0]}
     assert entry.stem == "tsne-perplexity-5+50"

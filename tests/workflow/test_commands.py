@@ -39,7 +39,7 @@ def test_methods_are_compared_on_the_same_rows(tmp_path):
 
 def test_drawn_maps_are_turned_to_resemble_the_first():
     found = compare_methods(iris(), ["pca", "lda"])
-    first, second = (entry["coordinates"] for entry in found._entries())
+    first, second = (entry["coordinates"] for entry in found._entries)
     maps = [found.maps[name].select("x", "y").to_numpy() for name in ("pca", "lda")]
     np.testing.assert_array_equal(first, maps[0])
     # the second keeps its shape, and no rotation or scale brings it nearer to the first
@@ -139,5 +139,7 @@ def test_disparities_tell_how_much_maps_differ():
     assert values[0, 1] < 1e-12  # the same map
     maps = [found.maps[name].select("x", "y").to_numpy() for name in ("pca", "lda")]
     assert values[0, 2] == pytest.approx(procrustes(*maps)[2], rel=1e-9)
-    assert found._fit_log()[-1].startswith("Procrustes disparity from pca (0: the same map, 1: un")
+    assert found.summary()["preparation"][-1].startswith(
+        "Procrustes disparity from pca (0: the same map, 1: un"
+    )
     assert compare_methods(iris(), ["pca"]).disparities.shape == (1, 2)

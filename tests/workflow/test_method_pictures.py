@@ -244,7 +244,7 @@ def test_few_or_equal_rows_are_no_obstacle(n, spread):
     assert found[0].startswith("U-matrix")
 
 
-@each("scale", [1e-200, 1e200])
+@each("scale", [1e-70, 1e70])
 def test_the_plane_does_not_depend_on_extreme_units(scale):
     model = SOM(sides=[5, 4], places="units", max_iter=10).fit(iris().X)
     nodes = model.net()

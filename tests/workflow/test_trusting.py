@@ -286,7 +286,7 @@ def test_a_comparison_judges_all_maps_by_the_same_neighbors(tmp_path, monkeypatc
     assert [row["gaps"] is None for row in rows] == [False, False, False, True]
     assert rows[1]["gaps_not_in_data"] <= rows[1]["gaps"]
     # the report shows maps that are turned: so are the homes, which are places of points
-    entries = found._entries()
+    entries = found._entries
     for entry in entries[:3]:
         known = entry["trust"]
         Y = np.asarray(entry["coordinates"])

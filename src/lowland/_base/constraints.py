@@ -355,16 +355,21 @@ class Names(Constraint):
 
 def split(texts: Sequence[str]) -> list[str]:
     """``--columns a,b --columns c`` names three columns; a name with a comma is quoted."""
+    return list(dict.fromkeys(listed(texts)))
+
+
+def listed(texts: Sequence[str]) -> list[str]:
+    """The values of comma-separated lists; a value with a comma is quoted."""
     import csv
     import io
 
-    # A line break separates names as a comma does, unless it is quoted.
+    # A line break separates values as a comma does, unless it is quoted.
     records = [csv.reader(io.StringIO(text, newline="")) for text in texts]
     try:
-        given = [name for reader in records for record in reader for name in record]
+        given = [name.strip() for reader in records for record in reader for name in record]
     except csv.Error as error:
-        raise ParameterError(f"{list(texts)}: not names of columns: {error}.") from error
-    return list(dict.fromkeys(name.strip() for name in given if name.strip()))
+        raise ParameterError(f"{list(texts)}: is not a list of values: {error}.") from error
+    return [name for name in given if name]
 
 
 class Orders(Names):

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from lowland._base.constraints import read_value
+from lowland._base.errors import ParameterError, count
 from lowland.cli import options
-from lowland.cli.console import beside, file_lines
-from lowland.cli.map_command import STOPPED
+from lowland.cli.console import beside, file_lines, preparation_lines
 from lowland.cli.method_options import MethodCommand
-from lowland.cli.options import Frame, argument, framed
-from lowland.tables.options import ALIGNING, TableOptions
-from lowland.workflow.options import ALIGNED, Matching, RunSettings
+from lowland.cli.options import Frame, argument, framed, valued
+from lowland.tables.options import ALIGNING
+from lowland.workflow.options import ALIGNED, Matching
 
 if TYPE_CHECKING:
     from lowland.workflow import AlignedTables
     from lowland.workflow.outputs import MapFiles
 
-Tables = argument(list[str], "INPUT", f"Two or more tables. {options.KINDS}.")
-Method = Annotated[
-    str | None,
-    typer.Option(
-        *("--method", "-m"),
-        metavar="HOW",
-        help="How tables are aligned: laplacian or procrustes.",
-        show_default="laplacian",
-    ),
-]
+Tables = argument("INPUT", f"Two or more tables. {options.KINDS}.", list[str])
+Method = valued(
+    "--method -m HOW", "How tables are aligned: laplacian or procrustes.", default="laplacian"
+)
 
 
 class AlignCommand(MethodCommand):
@@ -45,22 +39,13 @@ class AlignCommand(MethodCommand):
         return [self.method_named(None)]
 
 
-@framed(
-    *("force", "raw_text"),
-    matching=(Matching, tuple(Matching.declared())),
-    table=(TableOptions, ALIGNING),
-    settings=(RunSettings, ALIGNED),
-)
+@framed("force", "raw_text", matching=tuple(Matching.declared()), table=ALIGNING, settings=ALIGNED)
 def align_command(
     frame: Frame,
     sources: Tables,
     method: Method = None,
-    matching: Matching = None,
     output: options.ResultFolder = None,
     file_format: options.Format = None,
-    *,
-    table: TableOptions,
-    settings: RunSettings,
 ) -> int:
     """Put two or more tables into one map, so that rows of the same object lie together.
 
@@ -73,18 +58,15 @@ def align_command(
     Every parameter of the method is an option too, such as --n-neighbors 20:
     'lowland methods manifold_alignment' lists them.
     """
-    from lowland._base.constraints import read_value
-    from lowland._base.errors import ParameterError
-    from lowland.tables import check_free, check_writable
     from lowland.workflow.aligning.result import PICTURES
     from lowland.workflow.aligning.running import alignment_class, run_alignment
-    from lowland.workflow.outputs import MapFiles
+    from lowland.workflow.outputs import MapFiles, result_stem
 
     if len(sources) < 2:
         raise ParameterError(
             f"{sources[0]}: an alignment puts several tables into one map; give two or more."
         )
-    given = frame.parameters
+    given, matching = frame.parameters, frame.matching
     if method is not None:
         constraint = alignment_class().parameters()["method"].metadata["constraint"]
         given["method"] = read_value("--method", constraint, method)
@@ -92,55 +74,43 @@ def align_command(
         raise ParameterError(
             "-m procrustes turns maps by rows that are matched; add --match COLUMN or --same-order."
         )
+    stem = "-and-".join(map(result_stem, sources)) if len(sources) == 2 else result_stem(sources)
+    folder = output or Path("lowland-out") / f"{stem}-aligned"
     planned = MapFiles.in_folder(
-        output or alignment_folder(sources),
+        folder,
         file_format=options.map_format(file_format, sources[0]),
-        report=settings.measure,
+        report=frame.settings.measure,
         pictures=PICTURES,
     )
-    check_free(planned.paths(), force=frame.force, sources=sources)
-    check_writable(planned.map.parent)
-    run = settings.of(table, frame.typed, frame.console.note)
-    result = run_alignment(sources, given, matching, run)
+    frame.check_folder(folder, planned.paths())
+    result = run_alignment(sources, given, matching, frame.run)
     files = result.write_files(planned, force=frame.force, raw_text=frame.raw_text)
-    frame.result(lambda: (lines(result, files), {**result.to_dict(), "outputs": files.named()}))
-    return STOPPED if result.stopped_early or result.not_made else 0
-
-
-def alignment_folder(sources: list[str]) -> Path:
-    """The default folder: ``lowland-out/left-and-right-aligned`` for two files."""
-    from lowland.workflow.outputs import result_folder, result_stem
-
-    if len(sources) > 2:
-        return result_folder(sources, "aligned")
-    return Path("lowland-out") / f"{'-and-'.join(map(result_stem, sources))}-aligned"
+    return frame.end(result, files, lines)
 
 
 def lines(result: AlignedTables, files: MapFiles) -> list[str]:
     """A short summary for a person."""
-    from lowland._base.errors import count
-
     found = result.to_dict()
-    said = []
-    for one in found["sets"]:
-        first, *rest = one["preparation"]
-        said += [f"{one['set']}: {first}", *(f"  {line}" for line in rest)]
     made = f"{count(found['dimensions'], 'dimension')} in {found['seconds']:.2f} s"
     early = "; stopped early" if result.stopped_early else ""
+    said = [preparation_lines(one["set"], one["preparation"]) for one in found["sets"]]
     return [
-        *said,
+        *itertools.chain(*said),
         f"{type(result.estimator).__name__}: {found['rows']} rows, {made}{early}",
         *(f"  {line}" for line in found["preparation"]),
         *match_lines(found),
-        *quality_lines(result),
+        *(
+            f"  trustworthiness of {name} {beside(row)}"
+            for name, table in result.quality.items()
+            for row in table
+            if row.name == "trustworthiness"
+        ),
         *file_lines(files.named()),
     ]
 
 
 def match_lines(found: dict[str, Any]) -> list[str]:
     """How many objects are known, and how well held-out ones were found."""
-    from lowland._base.errors import count
-
     if not found["objects"]:
         return [f"  {found['matched_by']}"]
     said = [f"  {count(found['objects'], 'object')} in several tables ({found['matched_by']})"]
@@ -149,25 +119,14 @@ def match_lines(found: dict[str, Any]) -> list[str]:
         return said
     said.append(f"  {tried['objects']} of them held out of a second fit; the map has all:")
     kinds = {"nearest": "nearest row is the partner", "rank": "rows nearer than the partner"}
-    simple = tried["pca_procrustes"]
     for key, meaning in kinds.items():
-        beside = [f"chance {percentage(tried['chance'][key])}"]
-        if simple is not None:
-            beside.append(f"PCA and Procrustes {percentage(simple[key])}")
-        said.append(f"    {meaning}: {percentage(tried[key])} ({', '.join(beside)})")
+        others = [f"chance {percentage(tried['chance'][key])}"]
+        if tried["pca_procrustes"] is not None:
+            others.append(f"PCA and Procrustes {percentage(tried['pca_procrustes'][key])}")
+        said.append(f"    {meaning}: {percentage(tried[key])} ({', '.join(others)})")
     return said
 
 
 def percentage(share: float) -> str:
     """A share in percent; one that is almost nothing keeps a digit."""
     return f"{share:.1%}" if share == 0 or share >= 0.0005 else f"{100 * share:.1g}%"
-
-
-def quality_lines(result: AlignedTables) -> list[str]:
-    """The trustworthiness of each set's part of the map, beside that of a PCA map and of chance."""
-    return [
-        f"  trustworthiness of {name} {beside(row)}"
-        for name, table in result.quality.items()
-        for row in table
-        if row.name == "trustworthiness"
-    ]

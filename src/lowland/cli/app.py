@@ -17,14 +17,13 @@ from lowland.cli import failures
 from lowland.cli.align_command import AlignCommand, align_command
 from lowland.cli.compare_command import compare_command
 from lowland.cli.console import flush, open_descriptors, own_stderr, write
+from lowland.cli.foreign_commands import score_command, trust_command
 from lowland.cli.info_command import info_command
 from lowland.cli.map_command import map_command
-from lowland.cli.method_options import MethodCommand, PlainCommand
+from lowland.cli.method_options import HelpedCommand, MethodCommand
 from lowland.cli.methods_command import methods_command
-from lowland.cli.score_command import score_command
 from lowland.cli.select_command import SelectCommand, select_command
 from lowland.cli.transform_command import transform_command
-from lowland.cli.trust_command import trust_command
 
 # What the libraries cannot work with: limits of the process, and the environment.
 
@@ -89,21 +88,20 @@ def program(
         write(ctx.get_help())
 
 
-app.command("map", cls=MethodCommand, short_help="Reduce a table to a map.")(map_command)
-app.command("transform", cls=PlainCommand, short_help="Place new rows in a map.")(transform_command)
-app.command("compare", cls=PlainCommand, short_help="Map a table by several methods.")(
-    compare_command
+COMMANDS = (
+    (map_command, MethodCommand, "Reduce a table to a map."),
+    (transform_command, HelpedCommand, "Place new rows in a map."),
+    (compare_command, HelpedCommand, "Map a table by several methods."),
+    (align_command, AlignCommand, "Put several tables into one map."),
+    (score_command, HelpedCommand, "Measure a map made by any tool."),
+    (trust_command, HelpedCommand, "Judge where a map can be believed."),
+    (info_command, HelpedCommand, "Describe a table."),
+    (select_command, SelectCommand, "Keep the columns that matter."),
+    (methods_command, HelpedCommand, "List the methods, or show one."),
 )
-app.command("align", cls=AlignCommand, short_help="Put several tables into one map.")(align_command)
-app.command("score", cls=PlainCommand, short_help="Measure a map made by any tool.")(score_command)
-app.command("trust", cls=PlainCommand, short_help="Judge where a map can be believed.")(
-    trust_command
-)
-app.command("info", cls=PlainCommand, short_help="Describe a table.")(info_command)
-app.command("select", cls=SelectCommand, short_help="Keep the columns that matter.")(select_command)
-app.command("methods", cls=PlainCommand, short_help="List the methods, or show one.")(
-    methods_command
-)
+for command, kind, about in COMMANDS:
+    name = command.__name__.removesuffix("_command")
+    app.command(name, cls=kind, short_help=about)(command)
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -23,27 +23,30 @@ STDOUT = "standard output"  # what messages call it
 LONGEST = 1500  # characters of a line on stderr; names may have thousands
 
 
-def write(text: str) -> None:
-    """Write a line on stdout."""
-    if sys.stdout is None:  # closed by the caller, as in ``lowland methods >&-``
-        raise OSError(errno.EBADF, os.strerror(errno.EBADF), STDOUT)
+@contextlib.contextmanager
+def _named_stdout() -> Iterator[None]:
+    """Failures of the block are those of standard output, unless nobody reads it any more."""
     try:
-        _write(text, sys.stdout)
+        yield
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise
         raise OSError(error.errno, error.strerror, STDOUT) from error
+
+
+def write(text: str) -> None:
+    """Write a line on stdout."""
+    with _named_stdout():
+        if sys.stdout is None:  # closed by the caller, as in ``lowland methods >&-``
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        _write(text, sys.stdout)
 
 
 def flush() -> None:
     """Pass on what was written on stdout; fail if it cannot be."""
-    try:
+    with _named_stdout():
         if sys.stdout is not None:
             sys.stdout.flush()
-    except OSError as error:
-        if error.errno == errno.EPIPE:
-            raise
-        raise OSError(error.errno, error.strerror, STDOUT) from error
 
 
 def _write(text: str, stream: TextIO) -> None:
@@ -145,14 +148,16 @@ listing = functools.partial(errors.listing, most=4, quote=False)
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
     """A table as lines, headings first; the first column is aligned left, the others right."""
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-    return [
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in cells
-    ]
+    columns = []
+    for number, column in enumerate(zip(*cells, strict=True)):
+        width = max(map(len, column))
+        columns.append([cell.rjust(width) if number else cell.ljust(width) for cell in column])
+    return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+
+
+def preparation_lines(source: str, log: Sequence[str]) -> list[str]:
+    """What became of a table, the first line beside its name."""
+    return [f"{source}: {log[0]}", *(f"  {line}" for line in log[1:])]
 
 
 # Where a map can be believed, as lines for a terminal.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lowland._base.errors import LowlandError, StoppedError
-from lowland._base.interrupts import KEPT, WRITTEN, Ended, farewell
+from lowland._base.interrupts import Ended, farewell
 from lowland.cli.console import STDOUT, complain
 
 BAD_INPUT, DEFECT, CLOSED = 2, 3, 141
@@ -21,23 +21,13 @@ class OutputClosed(Exception):  # noqa: N818
 
 
 @contextlib.contextmanager
-def after_writing() -> Iterator[None]:
-    """While the block runs, an interrupt says that the results are in place."""
+def noted(remark: str, begun: Path | None = None) -> Iterator[None]:
+    """While the block runs, an interrupt gets a remark, if the file ``begun`` is there by then."""
     try:
         yield
     except Ended as error:
-        error.add_note(WRITTEN)
-        raise
-
-
-@contextlib.contextmanager
-def resumable(begun: Path) -> Iterator[None]:
-    """While the block runs, an interrupt says that a run can go on if the file ``begun`` exists."""
-    try:
-        yield
-    except Ended as error:
-        if begun.exists():
-            error.add_note(KEPT)
+        if begun is None or begun.exists():
+            error.add_note(remark)
         raise
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from lowland._base.errors import count
+from lowland._base.memory import format_bytes
 from lowland.cli import options
 from lowland.cli.console import aligned, listing
 from lowland.cli.options import Frame, flag, framed
-from lowland.tables.options import DESCRIBING, TableOptions
-from lowland.workflow.options import FITTING, RunSettings
+from lowland.tables.options import DESCRIBING
+from lowland.workflow.options import FITTING
 
 FLAT = 1.5  # if mean distance / nearest distance is below this, neighbors hardly stand out
 Perplexity = flag(
@@ -18,15 +20,8 @@ Perplexity = flag(
 )
 
 
-@framed(table=(TableOptions, DESCRIBING), settings=(RunSettings, FITTING))
-def info_command(
-    frame: Frame,
-    sources: options.Inputs,
-    *,
-    table: TableOptions,
-    perplexity: Perplexity = False,
-    settings: RunSettings,
-) -> None:
+@framed(table=DESCRIBING, settings=FITTING)
+def info_command(frame: Frame, sources: options.Inputs, perplexity: Perplexity = False) -> None:
     """Describe a table: size, missing values, dimensions, and what each method would need.
 
     Time and memory are estimates from the cost model of each method, for two cores.
@@ -34,11 +29,10 @@ def info_command(
     from lowland.tables.preparing import read
     from lowland.workflow.describing import description_of
 
-    data = options.as_data(sources)
-    choices = dataclasses.replace(table, missing_distances=True).for_data(data)
-    found_table = read(data, choices)
-    frame.notes(found_table.notes)
-    found = description_of(found_table, choices, settings, perplexity=perplexity)
+    choices = dataclasses.replace(frame.table, missing_distances=True).for_data(frame.data)
+    table = read(frame.data, choices)
+    frame.notes(table.notes)
+    found = description_of(table, choices, frame.settings, perplexity=perplexity)
     if found["refused"]:
         frame.notes([f"'lowland map' refuses this table as it is: {found['refused']}"])
     frame.result(lambda: (lines(found), found), written=False)
@@ -46,71 +40,52 @@ def info_command(
 
 def lines(found: dict[str, Any]) -> list[str]:
     """The description for a person."""
-    from lowland._base.errors import count
-    from lowland._base.memory import format_bytes
-
     names = f" ({listing(found['features'])})" if found["features"] else ""
     kind = "sparse columns" if found["sparse"] else "columns of numbers"
     what = f"{found['columns']} {kind}{names}"
     if found["distances"]:
         what = f"{'sparse ' if found['sparse'] else ''}distances between them"
-    told = [f"{found['input']}: {count(found['rows'], 'row')}, {what}"]
-    told += _role_lines(found["roles"])
-    if found["taking_part"]:
-        told.append(f"  taking part: {listing(found['taking_part'])}")
-    told += [f"  {line}" for line in found["choices"]]
+    roles, apart = found["roles"], found["roles"]["set_aside"]
     holes = [f"{name} ({number})" for name, number in found["missing"].items()]
-    told.append(f"  missing values: {listing(holes) if holes else 'none'}")
-    if found["constant"]:
-        told.append(f"  constant columns, which tell nothing: {listing(found['constant'])}")
+    told = [
+        f"{found['input']}: {count(found['rows'], 'row')}, {what}",
+        *_named("row id", [roles["id"]] if roles["id"] else []),
+        *_named("labels", roles["labels"]),
+        *(f"  set aside: {each['column']}, because {each['reason']}" for each in apart),
+        *_named("not used", roles["not_used"]),
+        *_named("nested or binary, left out", roles["left_out"]),
+        *_named("taking part", found["taking_part"]),
+        *(f"  {line}" for line in found["choices"]),
+        *_named("missing values", holes or ["none"]),
+        *_named("constant columns, which tell nothing", found["constant"]),
+    ]
     scale = "not scaled" if found["scale"] == "none" else f"scaled: {found['scale']}"
     told.append(f"  would be {scale} ({found['scale_reason']})")
     if found["concentration"] is not None:
         told += _dimension_lines(found)
     cells = [["method", "about", "memory", ""]]
     for method in found["methods"]:
-        cells.append(
-            [
-                method["method"],
-                duration(method["estimated_seconds"]),
-                format_bytes(method["estimated_bytes"]),
-                "" if method["fits"] else "more than there is",
-            ]
-        )
+        need = [duration(method["estimated_seconds"]), format_bytes(method["estimated_bytes"])]
+        cells.append([method["method"], *need, "" if method["fits"] else "more than there is"])
     told += ["estimates, right within a factor of about 3:", *aligned(cells)]
     return [*told, *_perplexity_lines(found["perplexity"])] if "perplexity" in found else told
 
 
 def _perplexity_lines(found: dict[str, Any]) -> list[str]:
     """One line for each perplexity, and the sentence."""
-    cells = [["perplexity", "neighbors kept beyond chance", "agreement of two halves", ""]]
-    cells += [
-        [
-            f"{one['perplexity']:g}",
-            f"{one['excess']:.2f}",
-            f"{one['overlap']:.2f}",
-            "on the plateau" if one["on_plateau"] else "",
-        ]
-        for one in found["values"]
-    ]
     if not found["values"]:
         return [found["sentence"]]
+    cells = [["perplexity", "neighbors kept beyond chance", "agreement of two halves", ""]]
+    for one in found["values"]:
+        numbers = [f"{one['perplexity']:g}", f"{one['excess']:.2f}", f"{one['overlap']:.2f}"]
+        cells.append([*numbers, "on the plateau" if one["on_plateau"] else ""])
     title = f"maps of {found['rows_mapped']} rows by t-SNE:"
     return [title, *aligned(cells), found["sentence"]]
 
 
-def _role_lines(roles: dict[str, Any]) -> list[str]:
-    """What the columns that are not mapped are taken for."""
-    told = [f"  row id: {roles['id']}"] if roles["id"] else []
-    if roles["labels"]:
-        told.append(f"  labels: {listing(roles['labels'])}")
-    told += [
-        f"  set aside: {apart['column']}, because {apart['reason']}" for apart in roles["set_aside"]
-    ]
-    for name, what in (("not_used", "not used"), ("left_out", "nested or binary, left out")):
-        if roles[name]:
-            told.append(f"  {what}: {listing(roles[name])}")
-    return told
+def _named(what: str, names: list[str]) -> list[str]:
+    """A line that lists columns, if there are some."""
+    return [f"  {what}: {listing(names)}"] if names else []
 
 
 def _dimension_lines(found: dict[str, Any]) -> list[str]:

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import functools
+from typing import TYPE_CHECKING
 
-import typer
-
+from lowland._base.constraints import Choice, read_value
+from lowland._base.errors import ParameterError, count
+from lowland._base.interrupts import KEPT
 from lowland.cli import options
-from lowland.cli.console import beside, file_lines, trust_lines
-from lowland.cli.failures import resumable
+from lowland.cli.console import beside, file_lines, preparation_lines, trust_lines
+from lowland.cli.failures import noted
 from lowland.cli.options import Frame, framed, valued
-from lowland.tables.options import TABLE, TableOptions
+from lowland.tables.options import TABLE
 from lowland.workflow._parameters import DEFAULT_METHOD
-from lowland.workflow.options import MAKING, RunSettings
+from lowland.workflow.options import MAKING
 
 if TYPE_CHECKING:
     from lowland.workflow import MapResult
     from lowland.workflow.outputs import MapFiles
 
-STOPPED = 1  # exit code: a partial result was written
-Method = Annotated[
-    str, typer.Option("--method", "-m", metavar="METHOD", help="See 'lowland methods'.")
-]
+Method = valued("--method -m METHOD", "See 'lowland methods'.", default=True)
 Into = valued(
-    str,
-    "--into",
-    metavar="obsm",
-    text="Write a copy of an H5AD file, too, with the map in obsm['X_METHOD'].",
+    "--into obsm",
+    "Write a copy of an H5AD file, too, with the map in obsm['X_METHOD'].",
     group="output",
 )
 
 
-@framed(
-    *("force", "raw_text"),
-    table=(TableOptions, TABLE),
-    settings=(RunSettings, (*MAKING, "refine", "resume")),
-)
+@framed("force", "raw_text", table=TABLE, settings=(*MAKING, "refine", "resume"))
 def map_command(
     frame: Frame,
     sources: options.Inputs,
@@ -43,9 +36,6 @@ def map_command(
     output: options.ResultFolder = None,
     file_format: options.Format = None,
     into: Into = None,
-    *,
-    table: TableOptions,
-    settings: RunSettings,
 ) -> int:
     """Reduce a table to a map: coordinates, a picture, a report on how far to trust it, and a model
     that places new rows.
@@ -60,63 +50,51 @@ def map_command(
     'lowland methods METHOD' lists them.
     """
     from lowland._base import registry
-    from lowland._base.constraints import Choice, read_value
-    from lowland._base.errors import ParameterError
-    from lowland.tables import check_free, check_writable
     from lowland.tables.formats.h5ad_writing import check_h5ad_target
     from lowland.workflow.choosing import choose, make_by_choice
     from lowland.workflow.outputs import MapFiles, RunFolder, result_folder
     from lowland.workflow.pictures.methods import picture_names
 
     cls = registry.get(method)
+    name = registry.snake_case(cls.__name__)
     copied = sources[0] if into and read_value("--into", Choice("obsm"), into) else ""
-    folder = output or result_folder(sources, registry.snake_case(cls.__name__))
+    folder, measured = output or result_folder(sources, name), frame.settings.measure
     planned = MapFiles.in_folder(
         folder,
         file_format=options.map_format(file_format, sources[0]),
-        report=settings.measure,
-        trust=settings.measure,
+        report=measured,
+        trust=measured,
         copy_of=copied,
         pictures=picture_names(cls),
     )
-    run, stream = settings.of(table, frame.typed, frame.console.note), settings.stream
-    data = options.as_data(sources)
+    run, stream = frame.run, frame.settings.stream
     home = RunFolder(folder, resume=stream.resume, force=frame.force)
-    choice = choose(data, cls, run, stream)
+    choice = choose(frame.data, cls, run, stream)
     if choice.streamed:
         refuse_for_parts(file_format, into)
-        home.check(report=settings.measure)
+        home.check(report=measured)
+        frame.check_folder(folder, [])
     else:
-        check_free(planned.paths(), force=frame.force, sources=sources)
+        frame.check_folder(folder, planned.paths())
     if copied:
         if len(sources) > 1:
             raise ParameterError(f"--into: {len(sources)} files were given; give one H5AD file.")
-        if table.transpose:
+        if frame.table.transpose:
             raise ParameterError(
                 "--into: the rows of the map are the columns of the file; leave --transpose out."
             )
-        check_h5ad_target(copied, registry.snake_case(cls.__name__), force=frame.force)
-    check_writable(folder)
-    with resumable(home.begun):
-        result = make_by_choice(choice, data, cls, frame.parameters, run, stream, home)
+        check_h5ad_target(copied, name, force=frame.force)
+    with noted(KEPT, home.begun):
+        result = make_by_choice(choice, frame.data, cls, frame.parameters, run, stream, home)
         if result.parts is not None:
-            planned = home.files(report=settings.measure)
-        files = result.write_files(
-            planned, force=frame.force or stream.resume, raw_text=frame.raw_text
-        )
-    frame.result(
-        lambda: (
-            lines(result, files, settings.check),
-            {**result.to_dict(), "outputs": files.named()},
-        )
-    )
-    return STOPPED if result.stopped_early or result.not_made else 0
+            planned = home.files(report=measured)
+        force = frame.force or stream.resume
+        files = result.write_files(planned, force=force, raw_text=frame.raw_text)
+    return frame.end(result, files, functools.partial(lines, check=frame.settings.check))
 
 
 def refuse_for_parts(file_format: str | None, into: str | None) -> None:
     """Refuse options about a map in one file, where the map is a folder of parts."""
-    from lowland._base.errors import ParameterError
-
     if file_format not in (None, "parquet") or into is not None:
         option = "--into" if into is not None else "--format"
         raise ParameterError(
@@ -125,10 +103,8 @@ def refuse_for_parts(file_format: str | None, into: str | None) -> None:
         )
 
 
-def lines(result: MapResult, files: MapFiles, check: bool = False) -> list[str]:
+def lines(result: MapResult, files: MapFiles, check: bool) -> list[str]:
     """A short summary for a person."""
-    from lowland._base.errors import count
-
     found = result.to_dict()
     made = [f"{count(found['dimensions'], 'dimension')} in {found['seconds']:.2f} s"]
     shares = found["explained_variance_ratio"]
@@ -137,24 +113,17 @@ def lines(result: MapResult, files: MapFiles, check: bool = False) -> list[str]:
         made.append(f"{sum(shares):.1%} of the variance{which}")
     if result.stopped_early:
         made.append("stopped early")
-    first, *rest = found["preparation"]
     written = files.named()
     if "parts" in found:
         kept = found["parts"]["kept"]
         kept = f", {kept} kept by --resume" if kept else ""
         written["map"] += f" ({count(found['parts']['files'], 'part')}{kept})"
+    measures = [] if result.quality is None else list(result.quality)
+    telling = [row for row in measures if row.name in ("trustworthiness", "neighbor_recall")]
     return [
-        f"{found['input']}: {first}",
-        *(f"  {line}" for line in rest),
+        *preparation_lines(found["input"], found["preparation"]),
         f"{type(result.estimator).__name__}: {'; '.join(made)}",
-        *quality_lines(result),
+        *(f"  {row.name.replace('_', ' ')} {beside(row)}" for row in telling),
         *trust_lines(result.trust, reasons=check),
         *file_lines(written),
     ]
-
-
-def quality_lines(result: MapResult) -> list[str]:
-    """The two most telling measures, beside those of a PCA map and of a random one."""
-    table = [] if result.quality is None else list(result.quality)
-    names = ("trustworthiness", "neighbor_recall")
-    return [f"  {row.name.replace('_', ' ')} {beside(row)}" for row in table if row.name in names]

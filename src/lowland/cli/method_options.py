@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
+from lowland._base import registry
+from lowland._base.constraints import Boolean, Constraint, read_value
 from lowland._base.errors import ParameterError
-from lowland.workflow._parameters import DEFAULT_METHOD
+from lowland._base.params import short
+from lowland.workflow._parameters import DEFAULT_METHOD, MAP_DEFAULTS, RENAMED, text_constraint
 
 if TYPE_CHECKING:
     from lowland._base.base import Reducer
-    from lowland._base.constraints import Constraint
 
 # The groups of options after those that most people need.
 GROUPS = ("input", "columns", "preparation", "map", "pictures", "output", "large tables")
@@ -40,18 +43,14 @@ class MethodOption:
     """One parameter as an option."""
 
     parameter: str
+    name: str
     constraint: Constraint
     default: Any
     doc: str
-    is_flag: bool
-    keeps_name: bool = False  # of a command without a --method that names a method
 
     @property
-    def name(self) -> str:
-        from lowland.workflow._parameters import RENAMED
-
-        renamed = {} if self.keeps_name else RENAMED
-        return "--" + renamed.get(self.parameter, self.parameter).replace("_", "-")
+    def is_flag(self) -> bool:
+        return isinstance(self.constraint, Boolean)
 
     @property
     def negated(self) -> str:
@@ -61,34 +60,34 @@ class MethodOption:
     def usage(self) -> str:
         return f"{self.name}, {self.negated}" if self.is_flag else f"{self.name} VALUE"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The option in plain values, for ``--json``."""
+        about = {"allowed": self.constraint.describe(), "doc": self.doc}
+        return {"option": self.name, "usage": self.usage, "default": self.default, **about}
+
     def read(self, text: str) -> Any:
         """The value that ``text`` stands for; refused if the parameter does not allow it."""
-        from lowland._base.constraints import read_value
-
         return read_value(self.name, self.constraint, text)
 
 
 def method_options(cls: type[Reducer]) -> dict[str, MethodOption]:
     """Every option of a method by its spelling, ``--no-`` forms included."""
     from lowland._base.base import Reducer
-    from lowland._base.constraints import Boolean
-    from lowland._base.params import short
-    from lowland.workflow._parameters import MAP_DEFAULTS, text_constraint
 
     # `lowland select` prepares nothing, so `scale` is an option of the selector itself there.
     spelled = set(SPELLED) if issubclass(cls, Reducer) else set(SPELLED) - {"scale"}
-    keeps = cls.__module__.startswith("lowland.methods.alignment.")
+    # `lowland align` has no --method that names a method.
+    renamed = {} if cls.__module__.startswith("lowland.methods.alignment.") else RENAMED
     options = {}
     for name, field in cls.parameters().items():
         constraint = text_constraint(field.metadata["constraint"])
         if name in spelled or constraint is None:
             continue
         default = MAP_DEFAULTS.get(name, field.default)
-        is_flag = isinstance(constraint, Boolean)
-        doc = short(cls.documentation(name))
-        option = MethodOption(name, constraint, default, doc, is_flag, keeps)
+        spelling = "--" + renamed.get(name, name).replace("_", "-")
+        option = MethodOption(name, spelling, constraint, default, short(cls.documentation(name)))
         options[option.name] = option
-        if is_flag:
+        if option.is_flag:
             options[option.negated] = option
     return options
 
@@ -107,8 +106,18 @@ class HelpedCommand(TyperCommand):
     """A command whose help shows its options by group, those that most people need first.
 
     If there are too many for a screen, --help lists the names of the others, and --help-all
-    describes them.
+    describes them. A misspelled option is answered with the most similar one.
     """
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        ctx.meta[TYPED] = shlex.join(["lowland", ctx.info_name or "", *args])
+        own = _own_options(self)
+        unknown = [name for name, _ in _long_options(self, args) if name not in own]
+        return super().parse_args(ctx, self.without(unknown, ctx, args) if unknown else args)
+
+    def without(self, unknown: list[str], ctx: typer.Context, args: list[str]) -> list[str]:
+        """The arguments without the options that the command does not declare itself."""
+        raise ParameterError(_unknown_option(unknown[0], list(_own_options(self))))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -131,53 +140,54 @@ class HelpedCommand(TyperCommand):
                 formatter.write_dl(rest)
 
 
-class PlainCommand(HelpedCommand):
-    """A command that answers a misspelled option with the most similar one."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        _remember(ctx, args)
-        for name, _ in _long_options(self, args):
-            if name not in _own_options(self):
-                raise ParameterError(_unknown_option(name, list(_own_options(self))))
-        return super().parse_args(ctx, args)
-
-
 class MethodCommand(HelpedCommand):
     """A command that also takes the options of the method named by ``--method``."""
 
     def method_named(self, name: str | None) -> Any:
         """The class that ``--method`` names; the default if it is not given."""
-        from lowland._base import registry
-
         return registry.get(name or DEFAULT_METHOD)
 
     def others(self) -> list[Any]:
         """All classes that ``--method`` may name."""
-        from lowland._base import registry
-
         return registry.all_methods()
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        _remember(ctx, args)
-        own = _own_options(self)
-        if any(name not in own for name, _ in _long_options(self, args)):
-            cls = self.method_named(_method_named_in(args))
-            args, ctx.meta[KEY] = _take_method_options(self, args, cls)
-        return super().parse_args(ctx, args)
+    def without(self, unknown: list[str], ctx: typer.Context, args: list[str]) -> list[str]:
+        """The arguments without the options of the method, whose values are kept."""
+        cls, own = self.method_named(_method_named_in(args)), _own_options(self)
+        options = method_options(cls)
+        taken: set[int] = set()
+        values = ctx.meta[KEY] = {}
+        for name, place in _long_options(self, args):
+            if name in own or place in taken:
+                continue
+            if name not in options:
+                raise ParameterError(self.unknown(name, cls, [*own, *options]))
+            option = options[name]
+            taken.add(place)
+            _, equals, text = args[place].partition("=")
+            if option.is_flag and not equals:
+                values[option.parameter] = name == option.name
+                continue
+            if not equals:
+                if place + 1 >= len(args):
+                    raise ParameterError(f"{name} needs a value: {option.constraint.describe()}.")
+                text = args[place + 1]
+                taken.add(place + 1)
+            values[option.parameter] = option.read(text)
+        return [arg for i, arg in enumerate(args) if i not in taken]
 
-
-def _remember(ctx: typer.Context, args: list[str]) -> None:
-    ctx.meta[TYPED] = shlex.join(["lowland", ctx.info_name or "", *args])
-
-
-def typed_command(ctx: typer.Context) -> str:
-    """The command as it was typed, quoted for a shell."""
-    return ctx.meta[TYPED]
-
-
-def chosen_parameters(ctx: typer.Context) -> dict[str, Any]:
-    """The method's parameters that the user gave."""
-    return dict(ctx.meta.get(KEY, {}))
+    def unknown(self, name: str, cls: type[Reducer], known: list[str]) -> str:
+        """What to say of an option that neither the command nor the method has."""
+        parameter = name.removeprefix("--").replace("-", "_")
+        if parameter in SPELLED:
+            return f"no such option {name}; it is spelled {SPELLED[parameter]}."
+        owners = [
+            registry.snake_case(c.__name__) for c in self.others() if name in method_options(c)
+        ]
+        if owners:
+            method = registry.snake_case(cls.__name__)
+            return f"{method} has no option {name}; it is an option of {', '.join(owners)}."
+        return _unknown_option(name, known)
 
 
 def _own_options(command: TyperCommand) -> dict[str, bool]:
@@ -203,59 +213,16 @@ def _long_options(command: TyperCommand, args: list[str]) -> Iterator[tuple[str,
 
 
 def _method_named_in(args: list[str]) -> str | None:
-    for i, arg in enumerate(args):
+    for arg, following in itertools.zip_longest(args, args[1:]):
         if arg in ("-m", "--method"):
-            return args[i + 1] if i + 1 < len(args) else None
+            return following
         if arg.startswith("--method="):
             return arg.partition("=")[2]
-        if arg.startswith("-m") and len(arg) > 2:
+        if arg.startswith("-m"):
             return arg[2:]
     return None
-
-
-def _take_method_options(
-    command: MethodCommand, args: list[str], cls: Any
-) -> tuple[list[str], dict[str, Any]]:
-    """The arguments without the options of the method, and the values of those options."""
-    own, options = _own_options(command), method_options(cls)
-    taken: set[int] = set()
-    values = {}
-    for name, place in _long_options(command, args):
-        if name in own or place in taken:
-            continue
-        if name not in options:
-            raise ParameterError(_unknown_method_option(name, cls, command, [*own, *options]))
-        option = options[name]
-        text = args[place].partition("=")[2] if "=" in args[place] else None
-        taken.add(place)
-        if option.is_flag and text is None:
-            values[option.parameter] = name == option.name
-            continue
-        if text is None:
-            if place + 1 >= len(args):
-                raise ParameterError(f"{name} needs a value: {option.constraint.describe()}.")
-            text = args[place + 1]
-            taken.add(place + 1)
-        values[option.parameter] = option.read(text)
-    return [arg for i, arg in enumerate(args) if i not in taken], values
 
 
 def _unknown_option(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     return f"no such option {name}" + (f"; did you mean {near[0]}?" if near else "; see --help.")
-
-
-def _unknown_method_option(
-    name: str, cls: type[Reducer], command: MethodCommand, known: list[str]
-) -> str:
-    from lowland._base import registry
-
-    parameter = name.removeprefix("--").replace("-", "_")
-    if parameter in SPELLED:
-        return f"no such option {name}; it is spelled {SPELLED[parameter]}."
-    others = [c for c in command.others() if name in method_options(c)]
-    if others:
-        owners = ", ".join(registry.snake_case(c.__name__) for c in others)
-        method = registry.snake_case(cls.__name__)
-        return f"{method} has no option {name}; it is an option of {owners}."
-    return _unknown_option(name, known)

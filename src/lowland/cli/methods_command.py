@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lowland._base import registry
 from lowland.cli.console import Console
+from lowland.cli.method_options import method_options
 from lowland.cli.options import FRAME
 
 if TYPE_CHECKING:
@@ -16,6 +18,14 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 AsJson = FRAME["as_json"]
+ABLE = {
+    "inverse": "has an inverse",
+    "sparse": "takes sparse data",
+    "distances": "takes distances (--distances)",
+    "missing_values": "takes missing values (--missing keep)",
+    "needs_target": "learns from labels (--target)",
+    "uses_target": "learns from a column if one is named (--target)",
+}
 
 
 def methods_command(
@@ -25,8 +35,6 @@ def methods_command(
     as_json: AsJson = False,
 ) -> None:
     """List the methods, or show one with its options."""
-    from lowland._base import registry
-
     console = Console(as_json=as_json)
     if name is None:
         found = [entry(cls) for cls in registry.all_methods()]
@@ -39,21 +47,14 @@ def methods_command(
 
 def entry(cls: type[Reducer]) -> dict[str, Any]:
     """One line of the table."""
-    from lowland._base import registry
-
-    return {
-        "name": registry.snake_case(cls.__name__),
-        "aliases": list(cls.aliases),
-        "family": cls.family(),
-        "summary": cls.summary(),
-        "paper": cls.reference,
-    }
+    name, family = registry.snake_case(cls.__name__), cls.family()
+    about = {"summary": cls.summary(), "paper": cls.reference}
+    return {"name": name, "aliases": list(cls.aliases), "family": family, **about}
 
 
 def card(cls: type[Reducer]) -> dict[str, Any]:
     """The description of one method, with its options."""
-    from lowland.cli.method_options import method_options
-
+    options = [option for name, option in method_options(cls).items() if name == option.name]
     return {
         **entry(cls),
         "description": description(cls),
@@ -65,17 +66,7 @@ def card(cls: type[Reducer]) -> dict[str, Any]:
         "distances": cls.accepts_distances,
         "missing_values": cls.allows_nan,
         "reading": cls.reading._asdict(),
-        "options": [
-            {
-                "option": option.name,
-                "usage": option.usage,
-                "default": option.default,
-                "allowed": option.constraint.describe(),
-                "doc": option.doc,
-            }
-            for spelling, option in method_options(cls).items()
-            if spelling == option.name
-        ],
+        "options": [option.to_dict() for option in options],
     }
 
 
@@ -91,17 +82,15 @@ def description(cls: type[Reducer]) -> str:
 
 def table_lines(found: list[dict[str, Any]]) -> list[str]:
     """A block per family; name and summary, then the paper."""
-    from lowland._base.registry import FAMILIES
-
     lines: list[str] = []
-    indent = max((len(method["name"]) for method in found), default=0) + 4
-    families = {method["family"] for method in found}
-    for family in [name for name in FAMILIES if name in families]:
-        lines += ["", family] if lines else [family]
-        for method in found:
-            if method["family"] == family:
-                lines += wrapped(method["summary"], f"  {method['name']}".ljust(indent), indent)
-                lines += wrapped(method["paper"], " " * indent, indent)
+    indent = max(len(method["name"]) for method in found) + 4
+    for family in registry.FAMILIES:
+        members = [method for method in found if method["family"] == family]
+        if members:
+            lines += ["", family] if lines else [family]
+        for method in members:
+            lines += wrapped(method["summary"], f"  {method['name']}".ljust(indent), indent)
+            lines += wrapped(method["paper"], " " * indent, indent)
     return [
         *lines,
         "",
@@ -119,15 +108,7 @@ def card_lines(method: dict[str, Any]) -> list[str]:
     lines += [""]
     for term, key in (("keeps", "keeps"), ("use it", "use"), ("not", "avoid"), ("cost", "cost")):
         lines += wrapped(method[key], f"  {term:<8}", 10)
-    able = [
-        "places new rows",
-        *(["has an inverse"] if method["inverse"] else []),
-        *(["takes sparse data"] if method["sparse"] else []),
-        *(["takes distances (--distances)"] if method["distances"] else []),
-        *(["takes missing values (--missing keep)"] if method["missing_values"] else []),
-        *(["learns from labels (--target)"] if method["needs_target"] else []),
-        *(["learns from a column if one is named (--target)"] if method["uses_target"] else []),
-    ]
+    able = ["places new rows", *(text for key, text in ABLE.items() if method[key])]
     lines += wrapped(", ".join(able), f"  {'able':<8}", 10)
     lines += ["", "how to read its map:"]
     for term, sentence in method["reading"].items():
@@ -144,11 +125,6 @@ def card_lines(method: dict[str, Any]) -> list[str]:
 
 def wrapped(text: str, first: str = "", indent: int = 0) -> list[str]:
     """The text in lines of a readable width."""
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    how = {"initial_indent": first, "subsequent_indent": " " * indent}
+    unbroken = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(text, WIDTH, **how, **unbroken)

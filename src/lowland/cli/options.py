@@ -13,16 +13,24 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lowland._base.constraints import Boolean, Choice, Names, read_value
 from lowland._base.errors import COMMAND_LINE
+from lowland._base.interrupts import WRITTEN
 from lowland._base.options import Option, Options
 from lowland.cli.console import Console
-from lowland.cli.failures import after_writing
-from lowland.cli.method_options import MOST_OPTIONS, chosen_parameters, show_all, typed_command
+from lowland.cli.failures import noted
+from lowland.cli.method_options import KEY, MOST_OPTIONS, TYPED, show_all
+from lowland.tables.options import TableOptions
+from lowland.workflow.options import Matching, RunSettings
+
+if TYPE_CHECKING:
+    from lowland.workflow.run import RunOptions
+
+STOPPED = 1  # exit code: a partial result was written
 
 KINDS = (
     "A bundled data set (digits, iris, ...), a file (.csv, .tsv, .txt, .parquet, .arrow, .ndjson, "
@@ -31,18 +39,22 @@ KINDS = (
 )
 
 
-def argument(kind: Any, metavar: str, text: str) -> Any:
+def argument(metavar: str, text: str, kind: Any = str) -> Any:
     """An argument that has to be given."""
     info = typer.Argument(metavar=metavar, help=text, show_default=False)
     return Annotated[kind, info]
 
 
-def valued(kind: Any, *spellings: str, metavar: str, text: str, group: str = "") -> Any:
-    """An option that may be left out."""
-    info = typer.Option(
-        *spellings, metavar=metavar, help=text, show_default=False, rich_help_panel=group
-    )
-    return Annotated[kind | None, info]
+def valued(
+    usage: str, text: str, kind: Any = str, group: str = "", default: bool | str = False
+) -> Any:
+    """An option that may be left out; ``usage`` has its spellings and the name of its value.
+
+    ``default`` says whether the help shows the default, or what it shows as such.
+    """
+    *spellings, metavar = usage.split()
+    shown = {"metavar": metavar, "show_default": default, "rich_help_panel": group}
+    return Annotated[kind | None, typer.Option(*spellings, help=text, **shown)]
 
 
 def flag(*spellings: str, text: str, group: str = "", **more: Any) -> Any:
@@ -50,33 +62,12 @@ def flag(*spellings: str, text: str, group: str = "", **more: Any) -> Any:
     return Annotated[bool, typer.Option(*spellings, help=text, rich_help_panel=group, **more)]
 
 
-Input = argument(str, "INPUT", f"{KINDS}.")
-Inputs = argument(list[str], "INPUT", f"{KINDS}; several files with the same columns are stacked.")
-MapFile = argument(str, "MAP", "A table with the coordinates of the same rows.")
-Coordinates = valued(
-    list[str],
-    "--coordinates",
-    metavar="COLUMN,...",
-    text="Columns of the map; default what looks like coordinates: x, y; tsne_1, tsne_2; ...",
-)
+Input = argument("INPUT", f"{KINDS}.")
+Inputs = argument("INPUT", f"{KINDS}; several files with the same columns are stacked.", list[str])
 ResultFolder = valued(
-    Path,
-    *("--output", "-o"),
-    metavar="FOLDER",
-    text="Where the results go; default a folder in lowland-out.",
+    "--output -o FOLDER", "Where the results go; default a folder in lowland-out.", Path
 )
-Format = valued(
-    str,
-    "--format",
-    metavar="csv|parquet",
-    text="Format of the map; default as the input.",
-    group="output",
-)
-
-
-def output_file(text: str) -> Any:
-    """The file that a command writes."""
-    return valued(Path, "--output", "-o", metavar="FILE", text=text)
+Format = valued("--format csv|parquet", "Format of the map; default as the input.", group="output")
 
 
 # Options of the frame itself.
@@ -100,18 +91,45 @@ class Frame:
 
     ctx: typer.Context
     console: Console
+    sources: list[str]
+    table: TableOptions
+    settings: RunSettings
+    matching: Matching = dataclasses.field(default_factory=Matching)
     force: bool = False
     raw_text: bool = False
 
     @property
     def typed(self) -> str:
         """The command as it was typed."""
-        return typed_command(self.ctx)
+        return self.ctx.meta[TYPED]
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of the method that were typed."""
-        return chosen_parameters(self.ctx)
+        return dict(self.ctx.meta.get(KEY, {}))
+
+    @property
+    def data(self) -> str | list[str]:
+        """What a function reads: one input, or the list of several."""
+        return self.sources[0] if len(self.sources) == 1 else self.sources
+
+    @property
+    def run(self) -> RunOptions:
+        """Everything about a run except the data, the method and its parameters."""
+        return self.settings.of(self.table, self.typed, self.console.note)
+
+    def check(self, files: Sequence[Path], *others: str | Path) -> None:
+        """Refuse to write files that exist or that are the inputs or others that are read."""
+        from lowland.tables import check_free
+
+        check_free(files, force=self.force, sources=[*others, *self.sources])
+
+    def check_folder(self, folder: Path, files: Sequence[Path]) -> None:
+        """The same for the files of a folder, which has to be writable."""
+        from lowland.tables import check_writable
+
+        self.check(files)
+        check_writable(folder)
 
     def notes(self, notes: Iterable[str]) -> None:
         """Write notes for a person."""
@@ -125,19 +143,32 @@ class Frame:
 
         It is made here, so that an interrupt meanwhile says that the files are in place.
         """
-        with after_writing() if written else contextlib.nullcontext():
+        with noted(WRITTEN) if written else contextlib.nullcontext():
             lines, found = make()
             self.console.result(lines, {"command": self.ctx.info_name, **found})
 
+    def end(self, result: Any, files: Any, lines: Callable[[Any, Any], Sequence[str]]) -> int:
+        """Print the result of a run and its files; the exit code."""
+        self.result(lambda: (lines(result, files), {**result.to_dict(), "outputs": files.named()}))
+        return STOPPED if result.stopped_early or result.not_made else 0
+
+
+# The options that a frame holds, by the class that declares them.
+HOLDERS: dict[str, type[Options]] = {
+    "matching": Matching,
+    "table": TableOptions,
+    "settings": RunSettings,
+}
+
 
 def framed(
-    *own: str, **holders: tuple[type[Options], Sequence[str]]
+    *own: str, **holders: Sequence[str]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a command of a function of a frame.
 
-    ``own`` are options of the frame besides those of every command. ``table=(TableOptions, names)``
-    gives the command the options of these names; the function gets them as one object. Patterns
-    such as ``runs/*.csv``, which the shell did not replace, become ``sources``.
+    ``own`` are options of the frame besides those of every command. ``table=names`` gives the
+    command the declared options of these names; the frame gets them as one object. Patterns such as
+    ``runs/*.csv``, which the shell did not replace, become ``sources``.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,25 +178,24 @@ def framed(
         def with_frame(ctx: typer.Context, **typed: Any) -> Any:
             typed.pop("help_all", None)
             console = Console(typed.pop("quiet"), typed.pop("as_json"))
-            frame = Frame(ctx, console, **{name: typed.pop(name) for name in own})
-            for holder, (cls, names) in holders.items():
+            known = {name: typed.pop(name) for name in own}
+            for holder, names in holders.items():
                 texts = {name: typed.pop(name) for name in names if name in typed}
-                known = {"verbose": console.shows_progress} if "verbose" in names else {}
-                typed[holder] = cls.from_texts(texts, **known)
+                shows = {"verbose": console.shows_progress} if "verbose" in names else {}
+                known[holder] = HOLDERS[holder].from_texts(texts, **shows)
             if "sources" in typed:
                 from lowland.tables.several import listed_sources
 
                 typed["sources"] = listed_sources(typed["sources"])
+            frame = Frame(ctx, console, typed.get("sources", []), **known)
             with console.warnings_as_notes():
                 return command(frame, **typed)
 
         shown = {"ctx": (typer.Context, inspect.Parameter.empty)}
         for name, parameter in list(inspect.signature(command).parameters.items())[1:]:
-            if name not in holders:
-                shown[name] = hints[name], parameter.default
-                continue
-            cls, names = holders[name]
-            for declared in map(cls.declared().get, names):
+            shown[name] = hints[name], parameter.default
+        for holder, names in holders.items():
+            for declared in map(HOLDERS[holder].declared().get, names):
                 if declared is not None and declared.group is not None:
                     shown[declared.name] = typer_option(declared)
         shown |= {name: (FRAME[name], False) for name in (*own, "quiet", "as_json")}
@@ -191,22 +221,11 @@ def typer_option(declared: Option) -> tuple[Any, Any]:
     if isinstance(declared.constraint, Boolean):
         negated = f"/--no-{spelling[2:]}" if default else ""
         return flag(f"{spelling}{negated}", text=declared.help, group=declared.group or ""), default
-    several = isinstance(declared.constraint, Names)
-    shown = not several and default is not None
-    info = typer.Option(
-        *(spelling, *declared.also),
-        metavar=declared.metavar,
-        help=declared.help,
-        show_default=shown,
-        rich_help_panel=declared.group,
-    )
-    kind: Any = list[str] if several else str
-    return Annotated[kind | None, info], str(default) if shown else None
-
-
-def as_data(sources: list[str]) -> str | list[str]:
-    """What a function reads: one input, or the list of several."""
-    return sources[0] if len(sources) == 1 else sources
+    kind: Any = list[str] if isinstance(declared.constraint, Names) else str
+    shown = kind is str and default is not None
+    usage = " ".join([spelling, *declared.also, declared.metavar])
+    hint = valued(usage, declared.help, kind, declared.group or "", shown)
+    return hint, str(default) if shown else None
 
 
 def table_file(sources: Sequence[str], ending: str) -> Path:

@@ -5,33 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lowland._base import registry
+from lowland._base.errors import COMMAND_LINE, count
 from lowland.cli import options
-from lowland.cli.console import listing
-from lowland.cli.method_options import MethodCommand, MethodOption
+from lowland.cli.console import file_lines, listing
+from lowland.cli.method_options import MethodCommand, method_options
 from lowland.cli.options import Frame, framed, valued
-from lowland.tables.options import SELECTING, TableOptions
-from lowland.workflow.options import FITTING, RunSettings
+from lowland.tables.options import SELECTING
+from lowland.workflow.options import FITTING
 
 if TYPE_CHECKING:
     from lowland.workflow import Selection
 
 MOST_LINES = 40
 Number = valued(
-    str,
-    *("--n-features", "-k"),
-    metavar="N",
-    text="Columns to keep: how many, or which share; default what the method says.",
+    "--n-features -k N",
+    "Columns to keep: how many, or which share; default what the method says.",
 )
 Method = valued(
-    str,
-    *("--method", "-m"),
-    metavar="METHOD",
-    text="anova_f, chi_square, correlation_score, fisher_score, laplacian_score, mrmr, "
+    "--method -m METHOD",
+    "anova_f, chi_square, correlation_score, fisher_score, laplacian_score, mrmr, "
     "mutual_information (default with a target), principal_variables (default without), "
     "recursive_elimination, relief_f, sequential_selection or variance_score; the beginning of a "
     "name will do.",
 )
-Output = options.output_file("A .csv or .parquet file; default INPUT-selected.csv.")
+Output = valued("--output -o FILE", "A .csv or .parquet file; default INPUT-selected.csv.", Path)
 
 
 class SelectCommand(MethodCommand):
@@ -39,68 +37,50 @@ class SelectCommand(MethodCommand):
 
     def method_named(self, name: str | None) -> Any:
         """The selector's class."""
-        from lowland._base import registry
         from lowland.workflow.selecting import WITH_TARGET
 
         return registry.get_selector(name or WITH_TARGET)
 
     def others(self) -> list[Any]:
         """All selectors."""
-        from lowland._base import registry
-
         return registry.all_selectors()
 
 
-@framed("force", "raw_text", table=(TableOptions, SELECTING), settings=(RunSettings, FITTING))
+@framed("force", "raw_text", table=SELECTING, settings=FITTING)
 def select_command(
     frame: Frame,
     sources: options.Inputs,
     n_features: Number = None,
     method: Method = None,
     output: Output = None,
-    *,
-    table: TableOptions,
-    settings: RunSettings,
 ) -> None:
     """Keep the columns of a table that matter: a ranking, and a file with the kept columns.
 
     The target and other labels stay in the file. Parameters of the method are options, too, such
     as --n-neighbors 5 for relief_f.
     """
-    from lowland._base.errors import COMMAND_LINE
-    from lowland.tables import check_free, check_suffix
+    from lowland.tables import check_suffix
     from lowland.tables.preparing import read
     from lowland.workflow.selecting import choose_selector, run_selection
 
     output = output or options.table_file(sources, "selected")
     check_suffix(output)
-    check_free([output], force=frame.force, sources=sources)
-    found = read(options.as_data(sources), table, allow_missing=False, allow_text=False)
-    frame.notes(found.notes)
-    cls, target = choose_selector(method, table.target, found, COMMAND_LINE)
-    given = {"n_features": chosen_number(cls, n_features), **frame.parameters}
-    selection = run_selection(found, cls(**given, **settings.of_methods), target)
+    frame.check([output])
+    table = read(frame.data, frame.table, allow_missing=False, allow_text=False)
+    frame.notes(table.notes)
+    cls, target = choose_selector(method, frame.table.target, table, COMMAND_LINE)
+    given = dict(frame.parameters)
+    if n_features is not None:
+        option = method_options(cls)["--n-features"]
+        given[option.parameter] = option.read(n_features)
+    selection = run_selection(table, cls(**given, **frame.settings.of_methods), target)
     selection.write(output, force=frame.force, raw_text=frame.raw_text)
-    frame.result(
-        lambda: (
-            lines(selection, output),
-            {**selection.to_dict(), "outputs": {"file": str(output)}},
-        )
-    )
+    written = {"file": str(output)}
+    frame.result(lambda: (lines(selection, written), {**selection.to_dict(), "outputs": written}))
 
 
-def chosen_number(cls: Any, text: str | None) -> Any:
-    """The value of -k."""
-    if text is None:
-        return None
-    constraint = cls.parameters()["n_features"].metadata["constraint"]
-    return MethodOption("n_features", constraint, None, "", False).read(text)
-
-
-def lines(selection: Selection, output: Path) -> list[str]:
+def lines(selection: Selection, written: dict[str, str]) -> list[str]:
     """A short summary with the table of kept columns."""
-    from lowland._base.errors import count
-
     rows, columns = selection.table.shape
     about = [f"{count(rows, 'row')}, {count(columns, 'column')} of numbers"]
     about += [f"target {selection.target}"] if selection.target else []
@@ -117,5 +97,5 @@ def lines(selection: Selection, output: Path) -> list[str]:
         f"{type(selection.selector).__name__}: {len(kept)} of {count(columns, 'column')} kept "
         f"in {selection.seconds:.2f} s",
         *table,
-        f"  file     {output}",
+        *file_lines(written),
     ]

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lowland._base.errors import DataError, ParameterError, count
+from lowland._base.interrupts import KEPT
 from lowland.cli import options
-from lowland.cli.failures import resumable
+from lowland.cli.failures import noted
 from lowland.cli.options import Frame, argument, framed, valued
-from lowland.tables.options import PLACING, TableOptions
-from lowland.workflow.options import RunSettings
+from lowland.tables.options import PLACING
 
 if TYPE_CHECKING:
-    from lowland.workflow.choosing import StreamOptions
+    from lowland.workflow import PlacedParts, PlacedRows
 
-Model = argument(Path, "MODEL", "A model.lowland file.")
+Model = argument("MODEL", "A model.lowland file.", Path)
 Output = valued(
-    str,
-    *("--output", "-o"),
-    metavar="FILE",
-    text="A .csv or .parquet file, or a folder/ for parts; default INPUT-map.csv.",
+    "--output -o FILE", "A .csv or .parquet file, or a folder/ for parts; default INPUT-map.csv."
 )
-Domain = valued(
-    str,
-    "--domain",
-    metavar="SET",
-    text="For a model of 'lowland align': the set that the rows belong to.",
-)
+Domain = valued("--domain SET", "For a model of 'lowland align': the set that the rows belong to.")
 
 
 @framed(
     *("force", "raw_text"),
-    table=(TableOptions, PLACING),
-    settings=(RunSettings, ("engine", "scheduler", "resume", "n_jobs", "verbose")),
+    table=PLACING,
+    settings=("engine", "scheduler", "resume", "n_jobs", "verbose"),
 )
 def transform_command(
     frame: Frame,
@@ -41,74 +34,83 @@ def transform_command(
     sources: options.Inputs,
     output: Output = None,
     domain: Domain = None,
-    *,
-    table: TableOptions,
-    settings: RunSettings,
 ) -> None:
     """Place the rows of a table in a map that was made before.
 
     If the model knows the names of its columns, they are found by name, in any order. A table
     larger than memory is read in chunks, and its rows are written to a folder of Parquet files.
     """
-    from lowland._base import registry
-    from lowland._base.errors import count
-    from lowland.tables import check_free, check_suffix, staged_outputs, write_frame
-    from lowland.workflow.placing import run_placement
+    from lowland.workflow._display import grouped
 
-    folder = folder_of_parts(sources, output, table, settings.stream, frame)
-    if folder is not None:
-        place_parts(model, sources, folder, table, settings, domain, frame)
-        return
+    folder = folder_of_parts(frame, output)
     target = Path(output) if output else options.table_file(sources, "map")
-    check_suffix(target)
-    check_free([target], force=frame.force, sources=[model, *sources])
-    placed = run_placement(model, options.as_data(sources), table, settings, domain)
+    if folder is None:
+        placed: PlacedRows | PlacedParts = place_in_memory(frame, model, domain, target)
+    else:
+        placed = place_parts(frame, model, domain, folder)
     frame.notes(placed.notes)
-    with staged_outputs([target], force=frame.force) as [staged]:
-        write_frame(placed.map, staged, raw_text=frame.raw_text)
-    rows, columns = placed.table.shape
+    found = placed.to_dict()
+    rows = f"{grouped(found['rows'])} row{'' if found['rows'] == 1 else 's'}"
+    parts, where = found.get("parts"), str(folder or target)
+    about = ""
+    if parts is not None:
+        kept = f", {parts['kept']} kept by --resume" if parts["kept"] else ""
+        about = f" ({count(parts['files'], 'part')}{kept})"
     frame.result(
         lambda: (
             [
-                f"{placed.table.source}: {count(rows, 'row')} placed by {placed.method} "
-                f"from {count(columns, 'column')} in {placed.seconds:.2f} s",
-                f"  map      {target}",
+                f"{found['input']}: {rows} placed by {placed.method} from "
+                f"{count(found['columns'], 'column')} in {placed.seconds:.2f} s",
+                f"  map      {where}{about}",
             ],
-            {
-                "model": str(model),
-                "input": placed.table.source,
-                "rows": rows,
-                "columns": columns,
-                "labels": placed.table.labels.columns,
-                "unused": list(placed.table.unused),
-                "id": placed.table.ids.name,
-                "method": registry.snake_case(placed.method),
-                "dimensions": placed.coordinates.shape[1],
-                "seconds": placed.seconds,
-                "outputs": {"map": str(target)},
-                "notes": placed.notes,
-            },
+            {"model": str(model), **found, "outputs": {"map": where}},
         )
     )
 
 
-def folder_of_parts(
-    sources: list[str], output: str | None, table: Any, stream: StreamOptions, frame: Frame
-) -> Path | None:
+def place_in_memory(frame: Frame, model: Path, domain: str | None, target: Path) -> PlacedRows:
+    """Place the rows, and write them to one file."""
+    from lowland.tables import check_suffix, staged_outputs, write_frame
+    from lowland.workflow.placing import run_placement
+
+    check_suffix(target)
+    frame.check([target], model)
+    placed = run_placement(model, frame.data, frame.table, frame.settings, domain)
+    with staged_outputs([target], force=frame.force) as [staged]:
+        write_frame(placed.map, staged, raw_text=frame.raw_text)
+    return placed
+
+
+def place_parts(frame: Frame, model: Path, domain: str | None, folder: Path) -> PlacedParts:
+    """Place rows that are read in chunks, and write them to a folder of files."""
+    from lowland._base.rows.parts import MANIFEST
+    from lowland.workflow.streaming.placing import stream_placement
+
+    frame.check_folder(folder, [])
+    with noted(KEPT, folder / MANIFEST):
+        return stream_placement(
+            *(model, frame.sources, folder, frame.table, frame.settings.stream),
+            n_jobs=frame.settings.n_jobs,
+            verbose=frame.settings.verbose,
+            domain=domain,
+            force=frame.force,
+        )
+
+
+def folder_of_parts(frame: Frame, output: str | None) -> Path | None:
     """The folder that parts go to, if rows are read in chunks; None if they are not."""
-    from lowland._base.errors import DataError, ParameterError
     from lowland.workflow.choosing import size_note, why_not_streamed
     from lowland.workflow.outputs import result_stem
 
+    table, stream = frame.table, frame.settings.stream
     asks = output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
-    data = options.as_data(sources)
     if stream.asked or asks:
-        unable = why_not_streamed(data, table)
+        unable = why_not_streamed(frame.data, table)
         if unable is not None:
             option = f"-o {output}" if asks else f"--engine {stream.engine}"
             raise DataError(f"{option}: rows cannot be read in chunks: {unable}.")
     else:
-        note = size_note(data, None, table, stream)
+        note = size_note(frame.data, None, table, stream)
         if note is None:
             if stream.resume:
                 raise ParameterError(
@@ -116,70 +118,10 @@ def folder_of_parts(
                 )
             return None
         frame.notes([note])
-    folder = Path(output) if output else Path(f"{result_stem(sources)}-map")
+    folder = Path(output) if output else Path(f"{result_stem(frame.sources)}-map")
     if folder.is_file() or folder.suffix.lower() in (".csv", ".parquet"):
         raise ParameterError(
             f"-o {folder}: rows are read in chunks, and written to a folder of Parquet files; "
             "give the name of a folder."
         )
     return folder
-
-
-def place_parts(
-    model: Path,
-    sources: list[str],
-    folder: Path,
-    table: Any,
-    settings: RunSettings,
-    domain: str | None,
-    frame: Frame,
-) -> None:
-    """Place rows that are read in chunks, and say where they are."""
-    from lowland._base import registry
-    from lowland._base.errors import count
-    from lowland._base.rows.parts import MANIFEST
-    from lowland.tables import check_writable
-    from lowland.workflow._display import grouped
-    from lowland.workflow.streaming.placing import stream_placement
-
-    check_writable(folder)
-    with resumable(folder / MANIFEST):
-        placed = stream_placement(
-            *(model, sources, folder, table, settings.stream),
-            n_jobs=settings.n_jobs,
-            verbose=settings.verbose,
-            domain=domain,
-            force=frame.force,
-        )
-    frame.notes(placed.notes)
-    parts = placed.parts
-    kept = f", {parts.n_kept} kept by --resume" if parts.n_kept else ""
-    frame.result(
-        lambda: (
-            [
-                f"{placed.source}: {grouped(parts.n_rows)} rows placed by {placed.method} from "
-                f"{count(placed.columns, 'column')} in {placed.seconds:.2f} s",
-                f"  map      {parts.folder} ({count(len(parts.files), 'part')}{kept})",
-            ],
-            {
-                "model": str(model),
-                "input": placed.source,
-                "rows": parts.n_rows,
-                "columns": placed.columns,
-                "labels": placed.labels,
-                "unused": placed.unused,
-                "id": placed.id_name,
-                "method": registry.snake_case(placed.method),
-                "dimensions": placed.dimensions,
-                "seconds": placed.seconds,
-                "engine": placed.engine,
-                "parts": {
-                    "folder": str(parts.folder),
-                    "files": len(parts.files),
-                    "kept": parts.n_kept,
-                },
-                "outputs": {"map": str(parts.folder)},
-                "notes": placed.notes,
-            },
-        )
-    )

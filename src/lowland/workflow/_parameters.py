@@ -16,20 +16,28 @@ RENAMED = {"method": "algorithm", "normalize": "map_scale"}
 RUN_PARAMETERS = {"random_state": "seed", "n_jobs": "n_jobs", "verbose": "verbose"}
 
 
+def run_names(cls: Any) -> dict[str, str]:
+    """Parameters of a method, without those that a run sets, by the names that a run has for them.
+
+    The values are the names that the estimator has for them.
+    """
+    own = [name for name in cls.parameters() if name not in RUN_PARAMETERS]
+    return {RENAMED.get(name, name): name for name in own}
+
+
 def method_parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Keywords of a run as parameters of the method; an unknown one is refused by name."""
     from lowland._base.errors import ParameterError, unknown_name
 
-    called = {RENAMED.get(name, name): name for name in cls.parameters()}
-    known = [name for name, own in called.items() if own not in RUN_PARAMETERS]
+    known = run_names(cls)
     for name in given:
-        if name in RUN_PARAMETERS and name not in known:
-            raise ParameterError(f"{name}: a run calls this parameter {RUN_PARAMETERS[name]}.")
-        if RENAMED.get(name) in known and name not in known:
-            raise ParameterError(f"{name}: a run calls this parameter {RENAMED[name]}.")
-        if name not in known:
-            raise ParameterError(f"{cls.__name__}: {unknown_name('parameter', name, known)}")
-    return {called[name]: value for name, value in given.items()}
+        if name in known:
+            continue
+        if name in RUN_PARAMETERS or RENAMED.get(name) in known:
+            called = RUN_PARAMETERS.get(name) or RENAMED[name]
+            raise ParameterError(f"{name}: a run calls this parameter {called}.")
+        raise ParameterError(f"{cls.__name__}: {unknown_name('parameter', name, [*known])}")
+    return {known[name]: value for name, value in given.items()}
 
 
 def text_constraint(constraint: Constraint) -> Constraint | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,7 @@ from lowland.workflow.summary import table_facts
 # Which perplexities of t-SNE show the same of a table, as plain values.
 
 
-def perplexities_of(
-    X: Any, filled: bool, seed: int, n_jobs: int | None, verbose: bool
-) -> dict[str, Any]:
+def perplexities_of(X: Any, filled: bool, settings: RunSettings) -> dict[str, Any]:
     """The plateau of the perplexity on prepared rows; only a sentence if there are too few.
 
     ``filled`` tells that the means of columns stand for missing values, which is said.
@@ -42,17 +39,16 @@ def perplexities_of(
             f"Perplexities cannot be compared on {count(X.shape[0], 'row')}: two halves of fewer "
             f"than {FEWEST_ROWS} rows have too little in common."
         )
+    how = {"seed": settings.seed, "n_jobs": settings.n_jobs, "verbose": settings.verbose}
     try:
-        found = perplexity_plateau(X, seed=seed, n_jobs=n_jobs, verbose=verbose)
+        found = perplexity_plateau(X, **how)
     except (DataError, ParameterError) as error:  # such as rows that are all equal
         return without_perplexities(f"Perplexities cannot be compared: {error}")
+    keys = ("perplexity", "excess", "overlap", "on_plateau")
     tried = zip(found.values, found.excess, found.overlap, found.on_plateau, strict=True)
     means = " Missing values were filled with the means of their columns." if filled else ""
     return {
-        "values": [
-            {"perplexity": value, "excess": excess, "overlap": overlap, "on_plateau": on}
-            for value, excess, overlap, on in tried
-        ],
+        "values": [dict(zip(keys, each, strict=True)) for each in tried],
         "rows_mapped": len(found.maps[0].rows),
         "default": found.default,
         "recommended": found.recommended,
@@ -73,11 +69,7 @@ ROWS_MEASURED = 5_000  # a sample of this size tells intrinsic dimension and con
 
 @takes_options(table=(TableOptions, DESCRIBING), settings=(RunSettings, FITTING))
 def describe_table(
-    data: Any,
-    *,
-    table: TableOptions,
-    settings: RunSettings,
-    perplexity: bool = False,
+    data: Any, *, table: TableOptions, settings: RunSettings, perplexity: bool = False
 ) -> dict[str, Any]:
     """Size, missing values, dimensions of a table, and which methods fit and how long they take.
 
@@ -107,148 +99,125 @@ def describe_table(
 
 
 def description_of(
-    table: Table,
-    options: TableOptions,
-    settings: RunSettings,
-    *,
-    perplexity: bool = False,
+    table: Table, options: TableOptions, settings: RunSettings, *, perplexity: bool = False
 ) -> dict[str, Any]:
     """The description of a table that has been read, as plain values."""
-    seed, n_jobs = settings.seed, settings.n_jobs
+    features, names = table.features, table.feature_names
+    sparse = is_sparse(features)
     facts = {
         **table_facts(table),
         "roles": _roles(table),
         "notes": list(table.notes),
         "distances": options.distances,
-        "sparse": is_sparse(table.features),
+        "sparse": sparse,
     }
     if options.distances:
-        nothing = {"taking_part": [], "choices": [], "refused": None}
         if perplexity:
             facts["perplexity"] = without_perplexities(
                 "Perplexities are not compared on distances: data without structure, which they "
                 "are compared with, are made from the columns of a table."
             )
-        return {**facts, **nothing, **_of_distances(table, seed, n_jobs)}
+        return {**facts, **_of_distances(features, settings)}
     part = take_part(table, options)
     facts["refused"] = why_refused(table, options, part.names)
-    features, names = table.features, table.feature_names
     missing = np.zeros(table.shape[1], int)
-    if not is_sparse(features):
+    if not sparse:
         missing = np.isnan(np.asarray(features)).sum(axis=0)
     named = names or [f"column {i}" for i in range(table.shape[1])]
-    holes = {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)}
     empty = [named[i] for i in np.flatnonzero(missing == table.shape[0])]
     if empty and names:  # a column without any value is left out
         part = part._replace(table=dataclasses.replace(table, features=features.drop(empty)))
-    frame = frame_of(part.table, part.names, part.dates)
-    preparation = Preparation(
-        missing="mean" if missing.any() else "refuse", dates=part.dates or None
-    )
-    X = preparation.fit_transform(frame)
+    holes = bool(missing.any())
+    preparation = Preparation(missing="mean" if holes else "refuse", dates=part.dates or None)
+    X = preparation.fit_transform(frame_of(part.table, part.names, part.dates))
     if perplexity:
-        facts["perplexity"] = perplexities_of(
-            X, bool(missing.any()), seed, n_jobs, settings.verbose
-        )
+        facts["perplexity"] = perplexities_of(X, holes, settings)
+    spread = X.max(axis=0) - X.min(axis=0)
+    spread = spread.toarray().ravel() if is_sparse(X) else spread
+    columns = preparation.column_names_out() or named
     return {
         **facts,
         "labels": [name for name in part.table.labels.columns if name not in part.names],
         "taking_part": part.names,
         "choices": part.log,
-        "missing": holes,
-        "constant": _constant_columns(X, preparation.column_names_out() or named),
+        "missing": {str(named[i]): int(missing[i]) for i in np.flatnonzero(missing)},
+        "constant": [str(columns[i]) for i in np.flatnonzero(spread == 0)],
         "scale": preparation.chosen_,
         "scale_reason": preparation.reason_,
-        **_dimensions(X, seed, n_jobs),
+        **_dimensions(X, settings),
         "methods": _estimates(*X.shape, "sparse" if is_sparse(X) else ""),
     }
 
 
 def _roles(table: Table) -> dict[str, Any]:
     """What every column is taken for; ``set_aside`` are those that only look like that."""
-    names = table.feature_names
+    apart = [(guess.name, guess.role, guess.reason) for guess in table.guesses]
     return {
-        "features": None if names is None else list(names),
+        "features": None if table.feature_names is None else list(table.feature_names),
         "labels": table.labels.columns,
         "id": table.ids.name if table.has_ids else None,
-        "set_aside": [
-            {"column": guess.name, "role": guess.role, "reason": guess.reason}
-            for guess in table.guesses
-        ],
+        "set_aside": [dict(zip(("column", "role", "reason"), it, strict=True)) for it in apart],
         "not_used": list(table.unused),
         "left_out": list(table.left_out),
     }
 
 
-def _of_distances(table: Table, seed: int, n_jobs: int | None) -> dict[str, Any]:
+def _of_distances(D: Any, settings: RunSettings) -> dict[str, Any]:
     """What can be told about a matrix of distances, which has no columns to choose or scale."""
-    D = table.features
     stored = D.nnz if is_sparse(D) else D.size - int(np.isnan(D).sum())
     # Pairs that are not known have no neighbors to measure.
     complete = not is_sparse(D) and stored == D.size
     return {
         "columns": None,
-        "missing": {} if complete else {"distances": (D.shape[0] ** 2 - stored) // 2},
+        "taking_part": [],
+        "choices": [],
+        "refused": None,
         "constant": [],
+        "missing": {} if complete else {"distances": (D.shape[0] ** 2 - stored) // 2},
         "scale": "none",
         "scale_reason": "distances have one unit",
-        **(_dimensions(D, seed, n_jobs, "precomputed") if complete else UNKNOWN),
+        **(_dimensions(D, settings, "precomputed") if complete else UNKNOWN),
         "methods": _estimates(D.shape[0], 1, "distances"),
     }
 
 
-def _constant_columns(X: Any, names: Sequence[str]) -> list[str]:
-    if is_sparse(X):
-        spread = (X.max(axis=0) - X.min(axis=0)).toarray().ravel()
-    else:
-        spread = X.max(axis=0) - X.min(axis=0)
-    return [str(names[i]) for i in np.flatnonzero(spread == 0)]
-
-
-def _dimensions(X: Any, seed: int, n_jobs: int | None, metric: str = "euclidean") -> dict[str, Any]:
+def _dimensions(X: Any, settings: RunSettings, metric: str = "euclidean") -> dict[str, Any]:
     """Intrinsic dimension, concentration of distances, components for shares of the variance."""
     if X.shape[0] < FEWEST_ROWS or X.shape[1] < 2:
         return UNKNOWN
     rows = np.arange(X.shape[0])
     if len(rows) > ROWS_MEASURED:
-        chosen = np.random.default_rng(seed).choice(rows, ROWS_MEASURED, replace=False)
+        chosen = np.random.default_rng(settings.seed).choice(rows, ROWS_MEASURED, replace=False)
         rows = np.sort(chosen)
     some = X[np.ix_(rows, rows)] if metric == "precomputed" else X[rows]
-    k = min(NEIGHBORHOOD, len(rows) - 1)
+    k, how = min(NEIGHBORHOOD, len(rows) - 1), {"metric": metric, "n_jobs": settings.n_jobs}
     try:
-        dimension = intrinsic_dimension(some, metric=metric, n_jobs=n_jobs)
-        concentration = distance_concentration(some, k, metric=metric, n_jobs=n_jobs)
+        dimension = intrinsic_dimension(some, **how)
+        concentration = distance_concentration(some, k, **how)
     except DataError:  # all rows are equal, or so many that no neighbors are left
         return UNKNOWN
+    components = {}
+    if metric != "precomputed":
+        pca = PCA(None, n_jobs=settings.n_jobs, random_state=settings.seed).fit(some)
+        shares = np.cumsum(pca.explained_variance_ratio_)
+        needed = np.searchsorted(shares, np.array(SHARES) - 1e-12) + 1
+        components = {f"{share:.0%}": int(n) for share, n in zip(SHARES, needed, strict=True)}
     return {
         "intrinsic_dimension": float(dimension) if dimension <= TIED * X.shape[1] else None,
         "concentration": float(concentration.relative_contrast),
-        "components": {} if metric == "precomputed" else _components(some, seed, n_jobs),
+        "components": components,
         "rows_measured": len(rows),
     }
 
 
-def _components(X: Any, seed: int, n_jobs: int | None) -> dict[str, int]:
-    """How many principal components have certain shares of the variance."""
-    pca = PCA(None, n_jobs=n_jobs, random_state=seed).fit(X)
-    shares = np.cumsum(pca.explained_variance_ratio_)
-    return {f"{share:.0%}": int(np.searchsorted(shares, share - 1e-12) + 1) for share in SHARES}
-
-
 def _estimates(n: int, p: int, kind: str) -> list[dict[str, Any]]:
     """Time and memory that each method would need that takes this kind of data."""
-    free = available_memory()
-    found = []
+    free, found = available_memory(), []
     for cls in registry.all_methods():
         if kind and not getattr(cls, f"accepts_{kind}"):
             continue
-        need = cls.estimate(n, p)
-        found.append(
-            {
-                "method": registry.snake_case(cls.__name__),
-                "estimated_seconds": float(f"{need.seconds:.2g}"),
-                "estimated_bytes": int(need.n_bytes),
-                "fits": need.n_bytes <= free,
-            }
-        )
+        need, name = cls.estimate(n, p), registry.snake_case(cls.__name__)
+        seconds, n_bytes = float(f"{need.seconds:.2g}"), int(need.n_bytes)
+        costs = {"estimated_seconds": seconds, "estimated_bytes": n_bytes, "fits": n_bytes <= free}
+        found.append({"method": name, **costs})
     return found

@@ -21,8 +21,12 @@ from lowland.tables import check_suffix, staged_outputs, write_frame
 from lowland.workflow._stages import OptionalStages, Stages
 
 if TYPE_CHECKING:
-    import polars as pl
+    from os import PathLike
 
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from lowland.workflow.fitting import Fit
 
 MODEL, PICTURE, REPORT = "model.lowland", "map.png", "report.html"
 
@@ -122,14 +126,14 @@ class Writing(NamedTuple):
 
     def write(
         self,
-        files: MapFiles,
-        frame: pl.DataFrame | None,
+        files: Any,
+        frames: Mapping[Path, pl.DataFrame],
         writers: Mapping[str, Callable[[Path], None]],
-        draw: Callable[[str, Path], None],
-    ) -> MapFiles:
+        draw: Callable[[str, Path], None] | None = None,
+    ) -> Any:
         """Write the given files, which lie in one folder; the result has those written.
 
-        Without a ``frame`` the map is there already. ``writers`` write the files beside it, by
+        Either all ``frames`` are written or nothing is. ``writers`` write the files beside them, by
         kind, or leave them out; ``draw`` a picture by its name, before the report, which shows it,
         too.
         """
@@ -137,28 +141,90 @@ class Writing(NamedTuple):
         for kind in writers:
             keeper.lost.pop(kind, None)  # of an earlier attempt
         planned = {kind: path for kind in writers if (path := getattr(files, kind)) is not None}
-        optional = [*files.pictures, *planned.values()]
-        if frame is not None:
-            check_suffix(files.map)
-        paths = optional if frame is None else [files.map, *optional]
+        pictures = [] if draw is None else files.pictures
+        optional = [*pictures, *planned.values()]
+        for path in frames:
+            check_suffix(path)
         with (
             keeper.left_out_after_interrupt(),
-            staged_outputs(paths, force=self.force, optional=optional) as staged,
+            staged_outputs([*frames, *optional], force=self.force, optional=optional) as staged,
         ):
             by_name = {path.name: path for path in staged}
-            if frame is not None:
-                with self.stages.timed("writing"):
-                    write_frame(frame, by_name[files.map.name], raw_text=self.raw_text)
-            for more in files.pictures:
+            with self.stages.timed("writing"):
+                for path, frame in frames.items():
+                    write_frame(frame, by_name[path.name], raw_text=self.raw_text)
+            for more in pictures:
                 with self.stages.timed("drawing"):
-                    draw(more.stem, by_name[more.name])
+                    draw(more.stem, by_name[more.name])  # type: ignore[misc]
             for kind, path in planned.items():
                 place = by_name[path.name]
                 work = functools.partial(writers[kind], place)
                 keeper.attempt(kind, work, None, path=place, interruptible=kind != "model")
-            absent = [path.stem for path in files.pictures if not by_name[path.name].exists()]
+            absent = [path.stem for path in pictures if not by_name[path.name].exists()]
             absent += [kind for kind, path in planned.items() if not by_name[path.name].exists()]
         return files.without([*keeper.lost, *absent])
+
+
+class RunResult:
+    """What results of runs share: what could not be made, a picture and a report."""
+
+    _stages: Stages
+    _keeper: OptionalStages
+
+    @property
+    def not_made(self) -> dict[str, str]:
+        return dict(self._keeper.lost)
+
+    def picture(self) -> Figure:
+        """The map as a matplotlib figure; :func:`lowland.plot.save_figure` writes it."""
+        raise NotImplementedError
+
+    def summary(self) -> Any:
+        """The dictionary that the report is made of."""
+        raise NotImplementedError
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write the report, one HTML file; an existing file is replaced."""
+        from lowland.report import write_report
+
+        summary = self.summary()
+        with self._stages.timed("writing"):
+            write_report(summary, path)
+
+    def _draw(self, path: Path) -> None:
+        from lowland.plot import save_figure
+
+        figure = self.picture()
+        with self._stages.timed("drawing"):
+            save_figure(figure, path)
+
+
+class FittedResult(RunResult):
+    """The result of a run that fits one method."""
+
+    _fit: Fit
+
+    @property
+    def estimator(self) -> Any:
+        return self._fit.estimator
+
+    @property
+    def model(self) -> Any:
+        return self._fit.model
+
+    @property
+    def stopped_early(self) -> bool:
+        return self._fit.stopped
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage."""
+        return self._stages.seconds
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model; :func:`lowland.load` reads it."""
+        with self._stages.timed("writing"):
+            self.model.save(path)
 
 
 # The folder of a map whose rows are read in chunks.

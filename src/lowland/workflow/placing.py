@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._base import registry
 from lowland._base.chain import Chain, DomainStep, domain_model
 from lowland._base.errors import DataError, count, listing
 from lowland._base.html import html_lines
@@ -43,6 +44,22 @@ class PlacedRows(NamedTuple):
             left = listing(unused, 4, quote=False)
             notes.append(f"columns that the model does not know are left out: {left}")
         return notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result without the map, in plain values that JSON can hold."""
+        table = self.table
+        return {
+            "input": table.source,
+            "rows": table.shape[0],
+            "columns": table.shape[1],
+            "labels": table.labels.columns,
+            "unused": list(table.unused),
+            "id": table.ids.name,
+            "method": registry.snake_case(self.method),
+            "dimensions": self.coordinates.shape[1],
+            "seconds": self.seconds,
+            "notes": self.notes,
+        }
 
     def __repr__(self) -> str:
         rows, dimensions = self.coordinates.shape

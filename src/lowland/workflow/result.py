@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.base import Reducer
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.rows.parts import Parts
 from lowland.metrics import Quality
@@ -21,12 +20,12 @@ from lowland.tables.formats.h5ad_writing import map_key, plain, uns_params, writ
 from lowland.tables.preparing import Prepared
 from lowland.trust import Trust
 from lowland.workflow._display import grouped, picture_html, sentences_html
-from lowland.workflow._stages import STAGES, OptionalStages, Stages
+from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import Fit
-from lowland.workflow.outputs import MapFiles, RunFolder, TemporaryFolder, Writing
+from lowland.workflow.outputs import FittedResult, MapFiles, RunFolder, TemporaryFolder, Writing
 from lowland.workflow.pictures.maps import picture_of
 from lowland.workflow.pictures.methods import MethodPictures
-from lowland.workflow.summary import map_entry, plain_value, summarize, table_facts, variance_shares
+from lowland.workflow.summary import fit_facts, map_entry, summarize, table_facts, variance_shares
 from lowland.workflow.trusting import NOT_JUDGED, Judged, trust_frame
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class Chunked(NamedTuple):
         return self._replace(parts=parts._replace(folder=home.parts, files=files), temporary=None)
 
 
-class MapResult:
+class MapResult(FittedResult):
     """A map with everything that is known about it; :func:`make_map` returns one.
 
     Shown in a notebook as the picture and the quality table. Of a table that was read in chunks,
@@ -204,14 +203,6 @@ class MapResult:
         return "memory" if self._chunked is None else self._chunked.engine
 
     @property
-    def estimator(self) -> Reducer:
-        return self._fit.estimator
-
-    @property
-    def model(self) -> Any:
-        return self._fit.model
-
-    @property
     def quality(self) -> Quality | None:
         return self._measures.table
 
@@ -225,39 +216,14 @@ class MapResult:
         return [*prepared.table.notes, *prepared.log, *prepared.cautions, *self._later_log()]
 
     @property
-    def not_made(self) -> dict[str, str]:
-        return dict(self._keeper.lost)
-
-    @property
     def dropped_rows(self) -> list[Any]:
         return list(self._prepared.dropped)
-
-    @property
-    def stopped_early(self) -> bool:
-        return self._fit.stopped
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        return self._stages.seconds
 
     def picture(self) -> Figure:
         """The map as a matplotlib figure; :func:`lowland.plot.save_figure` writes it."""
         with self._stages.timed("drawing"):
             rows = None if self._chunked is None else self._chunked.shown(len(self._fit.Y))
             return picture_of(self._prepared.table, self._fit, self.color, rows=rows)
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the report, one HTML file; an existing file is replaced."""
-        from lowland.report import write_report
-
-        summary = self.summary()
-        with self._stages.timed("writing"):
-            write_report(summary, path)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model; :func:`lowland.load` reads it."""
-        with self._stages.timed("writing"):
-            self.model.save(path)
 
     def write(
         self,
@@ -336,16 +302,9 @@ class MapResult:
         }
         if self._chunked is not None:
             del writers["model"]
-        frame = self.map if self._chunked is None else None
+        frames = {files.map: self.map} if self._chunked is None else {}
         how = Writing(self._keeper, self._stages, force, raw_text)
-        return how.write(files, frame, writers, self._pictures.write)
-
-    def _draw(self, path: Path) -> None:
-        from lowland.plot import save_figure
-
-        figure = self.picture()
-        with self._stages.timed("drawing"):
-            save_figure(figure, path)
+        return how.write(files, frames, writers, self._pictures.write)
 
     def _write_trust(self, path: Path, raw_text: bool) -> None:
         if self.trust is not None:
@@ -402,20 +361,14 @@ class MapResult:
     def to_dict(self) -> dict[str, Any]:
         """The result without the map, in plain values that JSON can hold."""
         table, fit = self._prepared.table, self._fit
-        parameters = fit.estimator.get_params().items()
         found = {
             **table_facts(table),
+            **fit_facts(fit, self.seconds),
             "color": self.color,
             "preparation": [*self._prepared.log, *self._later_log()],
             "dropped_rows": self._prepared.dropped,
-            "method": fit.name,
             "learned_from": fit.learned_from,
-            "parameters": {name: plain_value(value) for name, value in parameters},
-            "dimensions": fit.Y.shape[1],
             "explained_variance_ratio": variance_shares(fit.estimator),
-            "stopped_early": fit.stopped,
-            "seconds": fit.seconds,
-            "stages": {stage: self.seconds.get(stage, 0.0) for stage in STAGES},
             "quality": None if self.quality is None else self.quality.to_dict(),
             "trust": None if self.trust is None else self.trust.to_dict(),
             "not_judged": self._judged.reason or None,

@@ -10,11 +10,11 @@ import numpy as np
 
 from lowland._base import registry
 from lowland._base.errors import PYTHON, DataError, ParameterError, Spelling
+from lowland._base.html import SHOWN_ROWS, html_table
 from lowland._base.options import takes_options
 from lowland.tables import Table, staged_outputs, write_frame
 from lowland.tables.options import SELECTING, TableOptions
 from lowland.tables.preparing import read
-from lowland.workflow._display import ranking_html
 from lowland.workflow.options import FITTING, RunSettings
 from lowland.workflow.summary import plain_value
 from lowland.workflow.targets import first_class
@@ -48,16 +48,11 @@ class Selection(NamedTuple):
 
     def ranked(self) -> list[dict[str, Any]]:
         """All columns, the best first."""
-        names, selector = _column_names(self.table), self.selector
-        return [
-            {
-                "rank": int(selector.ranking_[i]),
-                "column": names[i],
-                "score": float(selector.scores_[i]),
-                "kept": bool(selector.support_[i]),
-            }
-            for i in selector.ranking_.argsort()
-        ]
+        selector, keys = self.selector, ("rank", "column", "score", "kept")
+        columns = [selector.ranking_, selector.scores_, selector.support_]
+        ranks, scores, kept = (column.tolist() for column in columns)
+        rows = zip(ranks, _column_names(self.table), scores, kept, strict=True)
+        return sorted((dict(zip(keys, row, strict=True)) for row in rows), key=lambda r: r["rank"])
 
     def write(self, path: str | Path, *, force: bool = False, raw_text: bool = False) -> None:
         """Write :attr:`frame` as CSV or Parquet, by the suffix of the path.
@@ -73,7 +68,12 @@ class Selection(NamedTuple):
 
     def _repr_html_(self) -> str:
         """The ranking, for notebooks."""
-        return ranking_html(self.ranked(), repr(self))
+        keys, rows = ("rank", "column", "score"), self.ranked()
+        shown = [
+            (*(row[key] for key in keys), "kept" if row["kept"] else "")
+            for row in rows[: 2 * SHOWN_ROWS]
+        ]
+        return html_table((*keys, ""), shown, repr(self), left_out=len(rows) - len(shown))
 
     def to_dict(self) -> dict[str, Any]:
         """The result in plain values that JSON can hold, with every column and parameter."""

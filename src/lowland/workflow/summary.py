@@ -20,6 +20,7 @@ from lowland.tables import Table
 from lowland.tables.preparing import Prepared
 from lowland.trust import Trust
 from lowland.workflow._own_units import table_rows
+from lowland.workflow._stages import STAGES
 from lowland.workflow.fitting import Fit
 
 # Whether the rows of a table are images, and which pixel each column is.
@@ -234,12 +235,18 @@ FACTS = (
 GIVEN = "the method was given the column {}"
 
 
+def page_facts(title: str, command: str) -> dict[str, Any]:
+    """What the summaries of all runs begin with."""
+    from lowland import __version__
+
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"title": title, "version": __version__, "created": created, "command": command}
+
+
 def summarize(
     prepared: Prepared, maps: list[Any], log: list[str], command: str, color: str | None
 ) -> Any:
     """The summary of one run, as :func:`lowland.report.write_report` takes it."""
-    from lowland import __version__
-
     table = prepared.table
     names = table.feature_names
     methods = ", ".join(entry["title"] for entry in maps)
@@ -249,10 +256,7 @@ def summarize(
         labels[color] = table.column(color)
     pixels = pixels_of(prepared)
     return {
-        "title": f"{Path(table.source).name}: {methods} of {table.shape[0]} rows",
-        "version": __version__,
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": command,
+        **page_facts(f"{Path(table.source).name}: {methods} of {table.shape[0]} rows", command),
         "input": {
             "source": table.source,
             "rows": prepared.rows_read,
@@ -301,6 +305,19 @@ def fit_entry(fit: Fit) -> dict[str, Any]:
         "parameters": {name: plain_value(value) for name, value in parameters.items()},
         "seed": parameters["random_state"],
         "facts": facts_of(estimator),
+    }
+
+
+def fit_facts(fit: Fit, seconds: dict[str, float]) -> dict[str, Any]:
+    """What the results of runs say about a fit, and the seconds of the stages of the run."""
+    parameters = fit.estimator.get_params().items()
+    return {
+        "method": fit.name,
+        "parameters": {name: plain_value(value) for name, value in parameters},
+        "dimensions": fit.Y.shape[1],
+        "stopped_early": fit.stopped,
+        "seconds": fit.seconds,
+        "stages": {stage: seconds.get(stage, 0.0) for stage in STAGES},
     }
 
 

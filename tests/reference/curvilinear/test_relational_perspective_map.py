@@ -236,5 +236,5 @@ def test_the_method_says_that_its_map_wraps():
 
 def test_a_comparison_does_not_turn_a_torus():
     found = compare_methods("iris", ["pca", "rpm"])
-    torus = found._entries()[1]["coordinates"]
+    torus = found._entries[1]["coordinates"]
     np.testing.assert_array_equal(torus, found._attempts[1].fit.Y)

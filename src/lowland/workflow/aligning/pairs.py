@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
@@ -82,41 +82,45 @@ def _by_order(sets: Sequence[TableSet], spelling: Spelling) -> Pairs:
 def _by_ids(sets: Sequence[TableSet], match: Sequence[str], spelling: Spelling) -> Pairs:
     found = same_objects([one.table.ids for one in sets])
     notes = []
-    for one, twice, unnamed, alone in zip(
-        sets, found.twice, found.unnamed, found.alone, strict=True
-    ):
+    for place, one in enumerate(sets):
+        twice, unnamed, alone = found.twice[place], found.unnamed[place], found.alone[place]
         if twice:
-            verb = "names" if len(twice) == 1 else "name"
+            named = "id names" if len(twice) == 1 else "ids name"
             notes.append(
-                f"{one.name}: {count(len(twice), 'id')} {verb} several rows, such as "
-                f"{examples(twice[:1])}; these rows take part without a partner"
+                f"{one.name}: {len(twice)} {named} several rows, such as {examples(twice[:1])}; "
+                "these rows take part without a partner"
             )
         if unnamed:
-            verb = "has" if unnamed == 1 else "have"
-            notes.append(f"{one.name}: {count(unnamed, 'row')} {verb} no id, and so no partner")
+            have = "row has" if unnamed == 1 else "rows have"
+            notes.append(f"{one.name}: {unnamed} {have} no id, and so no partner")
         if alone:
-            verb = "occurs" if alone == 1 else "occur"
-            notes.append(f"{one.name}: {count(alone, 'id')} {verb} in no other table")
+            occur = "id occurs" if alone == 1 else "ids occur"
+            notes.append(f"{one.name}: {alone} {occur} in no other table")
     for place, (one, column) in enumerate(zip(sets, match, strict=True)):
         if not (found.rows[:, place] >= 0).any():
-            others = [other for other in sets if other is not one]
-            here = examples(_some(one))
-            there = "; ".join(f"{other.name} has {examples(_some(other))}" for other in others[:2])
+            others = [other for other in sets if other is not one][:2]
+            there = "; ".join(f"{other.name} has {_some(other)}" for other in others)
             raise DataError(
                 f"{spelling.option('match')}: no id of {one.name} (column {column!r}) occurs in "
-                f"another table: it has {here}; {there}."
+                f"another table: it has {_some(one)}; {there}."
             )
     columns = listing(list(dict.fromkeys(match)), quote=False)
     return Pairs(found.rows, f"rows with the same {columns}", notes)
 
 
-def _some(one: TableSet) -> list[str]:
-    return [str(value) for value in as_names(one.table.ids).drop_nulls()[:3].to_list()]
+def _some(one: TableSet) -> str:
+    return examples(as_names(one.table.ids).drop_nulls()[:3].to_list())
 
 
 def _hints(sets: Sequence[TableSet], spelling: Spelling) -> list[str]:
     """A word to the user whose tables have a column of ids in common."""
-    for column in _common_columns(sets):
+    known = []
+    for one in sets:
+        ids = [one.table.ids.name] if one.table.has_ids else []
+        known.append([*ids, *one.table.labels.columns, *(one.table.feature_names or ())])
+    for column in known[0]:
+        if not all(column in names for names in known[1:]):
+            continue
         values = [_column(one, column) for one in sets]
         if any(ids.n_unique() < FEWEST_DIFFERENT * len(ids) for ids in values):
             continue
@@ -127,15 +131,6 @@ def _hints(sets: Sequence[TableSet], spelling: Spelling) -> list[str]:
                 f"not matched; if they are ids, match rows with {spelling.option('match', column)}"
             ]
     return []
-
-
-def _common_columns(sets: Sequence[TableSet]) -> list[str]:
-    known = []
-    for one in sets:
-        table = one.table
-        ids = [table.ids.name] if table.has_ids else []
-        known.append([*ids, *table.labels.columns, *(table.feature_names or ())])
-    return [name for name in known[0] if all(name in names for names in known[1:])]
 
 
 def _column(one: TableSet, name: str) -> Any:
@@ -172,14 +167,9 @@ class HeldOut(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "objects": self.objects,
-            "share": self.share,
-            "nearest": self.found.nearest,
-            "rank": self.found.rank,
-            "chance": self.chance._asdict(),
-            "pca_procrustes": None if self.simple is None else self.simple._asdict(),
-        }
+        simple = None if self.simple is None else self.simple._asdict()
+        told = {"chance": self.chance._asdict(), "pca_procrustes": simple}
+        return {"objects": self.objects, "share": self.share, **self.found._asdict(), **told}
 
 
 def held_out_rows(n: int, share: float, seed: int) -> np.ndarray:
@@ -192,26 +182,14 @@ def held_out_rows(n: int, share: float, seed: int) -> np.ndarray:
 
 
 def measure_held_out(
-    Xs: Sequence[Any],
-    rows: np.ndarray,
-    chosen: np.ndarray,
-    fit: Callable[[np.ndarray], list[np.ndarray]],
+    Xs: Sequence[Any], rows: np.ndarray, chosen: np.ndarray, maps: Sequence[np.ndarray]
 ) -> HeldOut:
-    """Fit without the chosen objects and look for their partners.
-
-    ``fit`` makes the maps of all sets from the objects that it gets.
-    """
+    """Look for the partners of the chosen objects in maps that were made without them."""
     known, asked = rows[~chosen], rows[chosen]
-    maps = fit(known)
-    found = match_of(maps, asked)
     turned = simple(Xs, known, maps[0].shape[1])
-    return HeldOut(
-        int(chosen.sum()),
-        float(chosen.mean()),
-        found,
-        chance_of(maps, asked),
-        None if turned is None else match_of(turned, asked),
-    )
+    beside = None if turned is None else match_of(turned, asked)
+    shares = (int(chosen.sum()), float(chosen.mean()))
+    return HeldOut(*shares, match_of(maps, asked), chance_of(maps, asked), beside)
 
 
 def match_of(maps: Sequence[np.ndarray], rows: np.ndarray) -> Match:

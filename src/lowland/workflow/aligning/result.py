@@ -2,122 +2,54 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.chain import JointModel
 from lowland._base.errors import count
 from lowland.metrics import Quality
 from lowland.metrics.quality import Measures
 from lowland.tables import Table, check_free, coordinate_names, map_frame
 from lowland.workflow._display import picture_html
-from lowland.workflow._stages import STAGES, OptionalStages, Stages
+from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.aligning.pairs import HeldOut, Pairs
 from lowland.workflow.aligning.sets import TableSet, without_row_names
 from lowland.workflow.fitting import Fit
-from lowland.workflow.outputs import MapFiles, Writing
+from lowland.workflow.outputs import FittedResult, MapFiles, Writing
 from lowland.workflow.pictures.maps import picture_of_map
-from lowland.workflow.summary import fit_entry, plain_value, table_facts
+from lowland.workflow.summary import fit_entry, fit_facts, page_facts, table_facts
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-# What an alignment has to tell: the dictionary that its report is made of.
-
-
-def summary_of(
-    sets: Sequence[TableSet],
-    joint: Table,
-    pairs: Pairs,
-    fit: Fit,
-    measures: Sequence[Measures],
-    *,
-    held_out: HeldOut | None,
-    reason: str,
-    title: str,
-    log: list[str],
-    command: str,
-    color: str,
-    pictures: Mapping[str, bytes],
-) -> Any:
-    """The summary of one alignment, as :func:`lowland.report.write_report` takes it."""
-    from lowland import __version__
-
-    return {
-        "title": title,
-        "version": __version__,
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": command,
-        "input": {
-            "source": joint.source,
-            "rows": sum(one.prepared.rows_read for one in sets),
-            "columns": sum(one.table.shape[1] for one in sets),
-            "features": None,
-            "dominant": [tuple(found) for one in sets for found in one.prepared.dominant],
-        },
-        "preparation": log,
-        "dropped_rows": [row for one in sets for row in one.prepared.dropped],
-        "ids": joint.ids.to_list(),
-        "labels": {name: joint.labels[name].to_list() for name in joint.labels.columns},
-        "color": color,
-        "maps": [_entry(fit, measures, pictures)],
-        "alignment": {
-            "sets": [
-                {
-                    "name": one.name,
-                    "rows": one.table.shape[0],
-                    "columns": one.numbers.shape[1],
-                    "partners": pairs.partners(place),
-                    "quality": joint_quality(measures[place]),
-                }
-                for place, one in enumerate(sets)
-            ],
-            "how": pairs.how,
-            "objects": pairs.n_objects,
-            "held_out": None if held_out is None else held_out.to_dict(),
-            "reason": reason,
-        },
-    }
-
-
-def joint_quality(measures: Measures) -> dict[str, Any]:
-    """The quality table of one set as plain values; empty if it was not measured."""
-    return {} if measures.table is None else measures.table.to_dict()
-
-
-def _entry(fit: Fit, measures: Sequence[Measures], pictures: Mapping[str, bytes]) -> dict[str, Any]:
-    """The entry of the one map; its quality is that of each set."""
-    shared = [name for name in measures[0].per_point if all(name in m.per_point for m in measures)]
-    return {
-        **fit_entry(fit),
-        "quality": {},
-        "per_point": {
-            name: np.concatenate([each.per_point[name] for each in measures]) for name in shared
-        },
-        "loss_history": None,
-        "pictures": dict(pictures),
-    }
-
-
 PICTURES = ("labels",)  # files beside the picture of the sets
 DPI = 110  # of pictures inside the report
 
 
-class Trial(NamedTuple):
-    """What held-out pairs tell, or why there are none."""
+class Tables(NamedTuple):
+    """The tables of an alignment: prepared, one below the other, and what belongs together."""
 
-    held_out: HeldOut | None
-    reason: str = ""
+    sets: list[TableSet]
+    joint: Table  # ids and labels of all rows
+    label_of_set: str  # which of the labels names the set
+    pairs: Pairs
+    sources: list[str]  # files that were read
+    color: str | None
 
 
-class AlignedTables:
+class Worth(NamedTuple):
+    """What an alignment is worth: the measures of each set, and what held-out pairs tell."""
+
+    measures: list[Measures]
+    held_out: HeldOut | None = None
+    reason: str = "it was not asked for"  # why no pairs were held out
+
+
+class AlignedTables(FittedResult):
     """Several tables in one map; :func:`align_tables` returns one.
 
     Attributes
@@ -151,116 +83,74 @@ class AlignedTables:
 
     def __init__(
         self,
-        sets: Sequence[TableSet],
-        joint: Table,
-        pairs: Pairs,
+        tables: Tables,
         fit: Fit,
-        measures: Sequence[Measures],
-        trial: Trial,
-        *,
-        label_of_set: str,
-        color: str | None,
+        worth: Worth,
         command: str,
         stages: Stages,
         keeper: OptionalStages,
-        sources: Sequence[str] = (),
     ) -> None:
-        self._sets, self._joint, self._pairs, self._fit = list(sets), joint, pairs, fit
-        self._measures, self._trial = list(measures), trial
-        self._label_of_set, self._command = label_of_set, command
-        self._stages, self._keeper, self._sources = stages, keeper, list(sources)
-        self.color = color
+        self._tables, self._fit, self._worth = tables, fit, worth
+        self._command, self._stages, self._keeper = command, stages, keeper
+        self.color = tables.color
 
     @functools.cached_property
     def map(self) -> pl.DataFrame:
-        frame = map_frame(self._joint, self._fit.Y)
+        frame = map_frame(self._tables.joint, self._fit.Y)
         return frame.select(
-            self._label_of_set, *[n for n in frame.columns if n != self._label_of_set]
+            self._tables.label_of_set, *[n for n in frame.columns if n != self._tables.label_of_set]
         )
 
     @property
     def coordinates(self) -> list[np.ndarray]:
-        ends = np.cumsum([one.table.shape[0] for one in self._sets])
+        ends = np.cumsum([one.table.shape[0] for one in self._tables.sets])
         return np.split(self._fit.Y, ends[:-1])
 
     @property
     def correspondence(self) -> np.ndarray | None:
-        return self._pairs.rows
-
-    @property
-    def estimator(self) -> Any:
-        return self._fit.estimator
-
-    @property
-    def model(self) -> JointModel:
-        return self._fit.model
+        return self._tables.pairs.rows
 
     @property
     def quality(self) -> dict[str, Quality]:
-        found = zip(self._sets, self._measures, strict=True)
+        found = zip(self._tables.sets, self._worth.measures, strict=True)
         return {one.name: each.table for one, each in found if each.table is not None}
 
     @property
     def held_out(self) -> HeldOut | None:
-        return self._trial.held_out
+        return self._worth.held_out
 
     @property
     def log(self) -> list[str]:
         lines = []
-        for one in self._sets:
+        for one in self._tables.sets:
             said = (*one.table.notes, *one.prepared.log, *one.prepared.cautions)
             lines += [f"{one.name}: {line}" for line in said]
-        matched = self._pairs.how
-        if self._pairs.rows is not None:
-            matched = f"{count(self._pairs.n_objects, 'object')} in several tables: {matched}"
-        return [*lines, matched, *self._pairs.notes, *self._fit.log, *self._keeper.log()]
-
-    @property
-    def not_made(self) -> dict[str, str]:
-        return dict(self._keeper.lost)
-
-    @property
-    def stopped_early(self) -> bool:
-        return self._fit.stopped
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Seconds by stage."""
-        return self._stages.seconds
+        pairs = self._tables.pairs
+        matched = pairs.how
+        if pairs.rows is not None:
+            matched = f"{count(pairs.n_objects, 'object')} in several tables: {matched}"
+        return [*lines, matched, *pairs.notes, *self._fit.log, *self._keeper.log()]
 
     def picture(self) -> Figure:
         """All sets in one map, a color for each, as a matplotlib figure."""
         from lowland.plot import alignment_map
 
-        return alignment_map(
-            self.coordinates,
-            [one.name for one in self._sets],
-            correspondence=self._pairs.rows,
-            title=self._title(),
-            axis_names=coordinate_names(self._fit.Y.shape[1]),
-        )
+        with self._stages.timed("drawing"):
+            return alignment_map(
+                self.coordinates,
+                [one.name for one in self._tables.sets],
+                correspondence=self._tables.pairs.rows,
+                title=self._title(),
+                axis_names=coordinate_names(self._fit.Y.shape[1]),
+            )
 
     def label_picture(self) -> Figure | None:
         """The same map colored by a label; None if there is no label."""
         if self.color is None:
             return None
         axes = coordinate_names(self._fit.Y.shape[1])
-        return picture_of_map(
-            without_row_names(self._joint), self._fit.Y, self.color, self._title(), axes
-        )
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the report, one HTML file; an existing file is replaced."""
-        from lowland.report import write_report
-
-        summary = self.summary()
-        with self._stages.timed("writing"):
-            write_report(summary, path)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model; :func:`lowland.load` reads it."""
-        with self._stages.timed("writing"):
-            self.model.save(Path(path))
+        table = without_row_names(self._tables.joint)
+        return picture_of_map(table, self._fit.Y, self.color, self._title(), axes)
 
     def write(
         self,
@@ -279,91 +169,115 @@ class AlignedTables:
         files = MapFiles.in_folder(
             Path(folder), file_format=file_format, report=report, pictures=PICTURES
         )
-        check_free(files.paths(), force=force, sources=self._sources)
+        check_free(files.paths(), force=force, sources=self._tables.sources)
         return self.write_files(files, force=force, raw_text=raw_text)
 
     def write_files(
         self, files: MapFiles, *, force: bool = False, raw_text: bool = False
     ) -> MapFiles:
         """Write the given files, which lie in one folder; the result has those written."""
-        writers: dict[str, Callable[[Path], None]] = {
-            "model": self.save,
-            "picture": functools.partial(self._draw, self.picture),
-            "report": self.report,
-        }
         how = Writing(self._keeper, self._stages, force, raw_text)
-        return how.write(files, self.map, writers, self._draw_labels)
+        writers = {"model": self.save, "picture": self._draw, "report": self.report}
+        return how.write(files, {files.map: self.map}, writers, self._draw_labels)
 
     def _draw_labels(self, name: str, path: Path) -> None:
-        if self.color is not None:
-            work = functools.partial(self._draw, self.label_picture, path)
-            self._keeper.attempt(name, work, None, path=path)
-
-    def _draw(self, picture: Callable[[], Any], path: Path) -> None:
         from lowland.plot import save_figure
 
-        with self._stages.timed("drawing"):
-            save_figure(picture(), path)
+        if self.color is not None:
+            self._keeper.attempt(
+                name, lambda: save_figure(self.label_picture(), path), None, path=path
+            )
 
     def _title(self) -> str:
         early = ", stopped early" if self.stopped_early else ""
-        rows = count(self._joint.shape[0], "row")
-        return f"{self._joint.source}: {rows} in one map{early}"
+        rows = count(self._tables.joint.shape[0], "row")
+        return f"{self._tables.joint.source}: {rows} in one map{early}"
 
     def summary(self) -> Any:
         """The dictionary that the report is made of."""
         from lowland.plot._figure import png_bytes
 
-        with self._stages.timed("drawing"):
-            pictures = {"Lines join rows that are the same object.": self.picture()}
-            shown = {caption: png_bytes(one, dpi=DPI) for caption, one in pictures.items()}
-        return summary_of(
-            *(self._sets, self._joint, self._pairs, self._fit, self._measures),
-            held_out=self._trial.held_out,
-            reason=self._trial.reason,
-            title=self._title(),
-            log=self.log,
-            command=self._command,
-            color=self._label_of_set,
-            pictures=shown if self._pairs.rows is not None else {},
-        )
+        pictures = {}
+        if self._tables.pairs.rows is not None:
+            figure = self.picture()
+            with self._stages.timed("drawing"):
+                pictures["Lines join rows that are the same object."] = png_bytes(figure, dpi=DPI)
+        sets, joint, _, pairs = self._tables[:4]
+        points = [measures.per_point for measures in self._worth.measures]
+        shared = [name for name in points[0] if all(name in each for each in points)]
+        entry = {
+            **fit_entry(self._fit),
+            "quality": {},  # it is that of each set
+            "per_point": {name: np.concatenate([each[name] for each in points]) for name in shared},
+            "loss_history": None,
+            "pictures": pictures,
+        }
+        return {
+            **page_facts(self._title(), self._command),
+            "input": {
+                "source": joint.source,
+                "rows": sum(one.prepared.rows_read for one in sets),
+                "columns": sum(one.table.shape[1] for one in sets),
+                "features": None,
+                "dominant": [tuple(found) for one in sets for found in one.prepared.dominant],
+            },
+            "preparation": self.log,
+            "dropped_rows": [row for one in sets for row in one.prepared.dropped],
+            "ids": joint.ids.to_list(),
+            "labels": {name: joint.labels[name].to_list() for name in joint.labels.columns},
+            "color": self._tables.label_of_set,
+            "maps": [entry],
+            "alignment": {
+                "sets": [self._set_entry(place) for place in range(len(sets))],
+                "how": pairs.how,
+                "objects": pairs.n_objects,
+                "held_out": None if self.held_out is None else self.held_out.to_dict(),
+                "reason": self._worth.reason,
+            },
+        }
+
+    def _set_entry(self, place: int) -> dict[str, Any]:
+        one, partners = self._tables.sets[place], self._tables.pairs.partners(place)
+        size = {"rows": one.table.shape[0], "columns": one.numbers.shape[1]}
+        return {"name": one.name, **size, "partners": partners, "quality": self._quality_of(place)}
+
+    def _quality_of(self, place: int) -> dict[str, Any]:
+        """The quality table of one set as plain values; empty if it was not measured."""
+        table = self._worth.measures[place].table
+        return {} if table is None else table.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
         """The result without the map, in plain values that JSON can hold."""
-        fit, parameters = self._fit, self._fit.estimator.get_params().items()
+        pairs = self._tables.pairs
         return {
+            **fit_facts(self._fit, self.seconds),
             "sets": [
                 {
                     "set": one.name,
                     **table_facts(one.table),
-                    "with_partner": self._pairs.partners(place),
+                    "with_partner": pairs.partners(place),
                     "preparation": one.prepared.log,
                     "dropped_rows": one.prepared.dropped,
                     "notes": [*one.table.notes, *one.prepared.cautions],
-                    "quality": joint_quality(self._measures[place]) or None,
+                    "quality": self._quality_of(place) or None,
                 }
-                for place, one in enumerate(self._sets)
+                for place, one in enumerate(self._tables.sets)
             ],
-            "rows": self._joint.shape[0],
-            "matched_by": self._pairs.how,
-            "objects": self._pairs.n_objects,
+            "rows": self._tables.joint.shape[0],
+            "matched_by": pairs.how,
+            "objects": pairs.n_objects,
             "held_out": None if self.held_out is None else self.held_out.to_dict(),
-            "not_held_out": self._trial.reason or None,
+            "not_held_out": self._worth.reason or None,
             "color": self.color,
-            "method": fit.name,
-            "parameters": {name: plain_value(value) for name, value in parameters},
-            "dimensions": fit.Y.shape[1],
-            "stopped_early": fit.stopped,
-            "seconds": fit.seconds,
-            "stages": {stage: self.seconds.get(stage, 0.0) for stage in STAGES},
             "preparation": self._fit.log,
-            "notes": self._pairs.notes,
+            "notes": pairs.notes,
             "not_made": self.not_made,
         }
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{one.name} {count(one.table.shape[0], 'row')}" for one in self._sets)
-        return f"AlignedTables({sizes}; {count(self._pairs.n_objects, 'object')} in several)"
+        sets, pairs = self._tables.sets, self._tables.pairs
+        sizes = ", ".join(f"{one.name} {count(one.table.shape[0], 'row')}" for one in sets)
+        return f"AlignedTables({sizes}; {count(pairs.n_objects, 'object')} in several)"
 
     def _repr_html_(self) -> str:
         """The picture, for notebooks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 from collections.abc import Sequence
@@ -22,13 +23,12 @@ from lowland.workflow._stages import OptionalStages, Stages, peak_memory
 from lowland.workflow.aligning.pairs import (
     FEWEST,
     HeldOut,
-    Pairs,
     held_out_rows,
     match_columns,
     measure_held_out,
     paired_rows,
 )
-from lowland.workflow.aligning.result import AlignedTables, Trial
+from lowland.workflow.aligning.result import AlignedTables, Tables, Worth
 from lowland.workflow.aligning.sets import TableSet, joint_table, prepared_sets, set_names
 from lowland.workflow.fitting import Fit, FitOptions
 from lowland.workflow.options import ALIGNED, Matching, RunSettings
@@ -115,32 +115,25 @@ def run_alignment(
         pairs = paired_rows(sets, columns, matching.same_order, options.fit.spelling)
     for note in pairs.notes:
         options.note(note)
-    color = options.color or _first_label(joint)
-    parameters = {**MAP_DEFAULTS, **given}
-    fit, maps = _fitted(sets, pairs, parameters, options.fit, stages)
+    sources = [os.fspath(each) for each in data if isinstance(each, str | os.PathLike)]
+    # the label that is most likely the classes; not the name of the set, which comes first
+    label = first_class(dataclasses.replace(joint, labels=joint.labels[:, 1:]))
+    tables = Tables(sets, joint, label_of_set, pairs, sources, options.color or label)
+    fit, maps = _fitted(tables, {**MAP_DEFAULTS, **given}, options.fit, stages)
     if fit.stopped:
         options.note("stopped; the map computed so far is kept")
-    keeper, trial = OptionalStages(), Trial(None, "it was not asked for")
-    measures = [NOT_MEASURED for _ in sets]
+    model = JointModel(names, [one.preparation for one in sets], fit.estimator)
+    fit = fit._replace(model=model)
+    keeper, worth = OptionalStages(), Worth([NOT_MEASURED for _ in sets])
     if options.measure:
         with stages.timed("measuring"):
-            measures = keeper.attempt(
-                "measures", lambda: _measured(sets, maps, options.fit.n_jobs), measures
-            )
-            trial = _trial(sets, pairs, matching, fit, keeper)
-            told = pairs.rows is None or "held_out" in keeper.lost or not matching.hold_out
-            if trial.held_out is None and not told:
-                options.note(f"no pairs were held out: {trial.reason}")
-    model = JointModel(names, [one.preparation for one in sets], fit.estimator)
-    return AlignedTables(
-        *(sets, joint, pairs, fit._replace(model=model), measures, trial),
-        label_of_set=label_of_set,
-        color=color,
-        command=options.command,
-        stages=stages,
-        keeper=keeper,
-        sources=_sources(data),
-    )
+            work = functools.partial(_measured, sets, maps, options.fit.n_jobs)
+            measures = keeper.attempt("measures", work, worth.measures)
+            worth = Worth(measures, *_trial(tables, matching, fit, keeper))
+        told = pairs.rows is None or "held_out" in keeper.lost or not matching.hold_out
+        if worth.held_out is None and not told:
+            options.note(f"no pairs were held out: {worth.reason}")
+    return AlignedTables(tables, fit, worth, options.command, stages, keeper)
 
 
 def _check(data: Sequence[Any], matching: Matching, options: RunOptions) -> list[str] | None:
@@ -164,19 +157,10 @@ def _check(data: Sequence[Any], matching: Matching, options: RunOptions) -> list
     return match_columns(matching.match, len(data), say("match"))
 
 
-def _first_label(joint: Any) -> str | None:
-    """The label that is most likely the classes; not the name of the set, which comes first."""
-    return first_class(dataclasses.replace(joint, labels=joint.labels[:, 1:]))
-
-
 def _fitted(
-    sets: Sequence[TableSet],
-    pairs: Pairs,
-    parameters: dict[str, Any],
-    options: FitOptions,
-    stages: Stages,
+    tables: Tables, parameters: dict[str, Any], options: FitOptions, stages: Stages
 ) -> tuple[Fit, list[np.ndarray]]:
-    cls, log = alignment_class(), []
+    cls, sets, log = alignment_class(), tables.sets, []
     few = min(sets, key=lambda one: one.numbers.shape[0])
     most = few.numbers.shape[0] - 1  # neighbors that a row of the smallest table has
     if "n_neighbors" not in parameters and 0 < most < cls.parameters()["n_neighbors"].default:
@@ -186,16 +170,16 @@ def _fitted(
     estimator = cls(
         **parameters, random_state=options.seed, n_jobs=options.n_jobs, verbose=options.verbose
     )
+    rows = tables.pairs.rows
     with peak_memory() as peak:
         start = time.perf_counter()
         with stages.timed("fitting"), stopped_by_interrupt(estimator) as stop:
-            maps = estimator.fit_transform([one.numbers for one in sets], correspondence=pairs.rows)
+            maps = estimator.fit_transform([one.numbers for one in sets], correspondence=rows)
         seconds = time.perf_counter() - start
     estimator.set_params(verbose=False)  # progress bars are a matter of this run only
-    maps = [np.asarray(Y) for Y in maps]
-    name = registry.snake_case(cls.__name__)
-    joint = np.vstack(maps)
-    return Fit(name, estimator, None, joint, seconds, peak.n_bytes, stop.asked, log), maps
+    name, maps = registry.snake_case(cls.__name__), [np.asarray(Y) for Y in maps]
+    made = (name, estimator, None, np.vstack(maps), seconds, peak.n_bytes)
+    return Fit(*made, stop.asked, log), maps
 
 
 def _measured(
@@ -204,51 +188,39 @@ def _measured(
     """Each set's part of the map against the prepared rows of that set."""
     cls, found = alignment_class(), []
     for one, Y in zip(sets, maps, strict=True):
-        label = first_class(one.table)
-        found.append(
-            measure_map(
-                one.prepared.measured_rows,
-                Y,
-                labels=classes_in(one.table, label),
-                metric=one.prepared.metric,
-                map_seconds=cls.estimate(*one.numbers.shape).seconds,
-                n_jobs=n_jobs,
-            )
-        )
+        labels = classes_in(one.table, first_class(one.table))
+        known = {"metric": one.prepared.metric, "n_jobs": n_jobs}
+        seconds = cls.estimate(*one.numbers.shape).seconds
+        rows = one.prepared.measured_rows
+        found.append(measure_map(rows, Y, labels=labels, map_seconds=seconds, **known))
     return found
 
 
 def _trial(
-    sets: Sequence[TableSet], pairs: Pairs, matching: Matching, fit: Fit, keeper: OptionalStages
-) -> Trial:
+    tables: Tables, matching: Matching, fit: Fit, keeper: OptionalStages
+) -> tuple[HeldOut | None, str]:
     """What held-out pairs tell, or why none were held out."""
-    if pairs.rows is None:
-        return Trial(None, "no pairs are known")
+    rows = tables.pairs.rows
+    if rows is None:
+        return None, "no pairs are known"
     if not matching.hold_out:
-        return Trial(None, "it was not asked for")
-    chosen = held_out_rows(len(pairs.rows), matching.hold_out, fit.estimator.random_state)
+        return None, "it was not asked for"
+    chosen = held_out_rows(len(rows), matching.hold_out, fit.estimator.random_state)
     if not chosen.any():
-        few = count(len(pairs.rows), "object")
-        return Trial(None, f"only {few} are known in several tables; {FEWEST} are needed")
-    Xs, rows = [one.numbers for one in sets], pairs.rows
+        few = count(len(rows), "object")
+        return None, f"only {few} are known in several tables; {FEWEST} are needed"
+    Xs = [one.numbers for one in tables.sets]
 
-    def fitted(known: np.ndarray) -> list[np.ndarray]:
+    def measured() -> HeldOut | None:
         trial = type(fit.estimator)(**fit.estimator.get_params())
         try:
             with stopped_by_interrupt(trial) as stop:
-                maps = trial.fit_transform(Xs, correspondence=known)
+                maps = trial.fit_transform(Xs, correspondence=rows[~chosen])
         except StoppedError as error:
             raise KeyboardInterrupt from error  # ends this stage, and no other
         if stop.asked:
             raise KeyboardInterrupt
-        return [np.asarray(Y) for Y in maps]
-
-    def measured() -> HeldOut | None:
-        return measure_held_out(Xs, rows, chosen, fitted)
+        return measure_held_out(Xs, rows, chosen, [np.asarray(Y) for Y in maps])
 
     found = keeper.attempt("held_out", measured, None)
-    return Trial(found, keeper.lost.get("held_out", ""))
-
-
-def _sources(data: Sequence[Any]) -> list[str]:
-    return [os.fspath(each) for each in data if isinstance(each, str | os.PathLike)]
+    return found, keeper.lost.get("held_out", "")

@@ -111,9 +111,12 @@ def _options_of_each(
     data: Sequence[Any], names: Sequence[str], options: TableOptions
 ) -> list[TableOptions]:
     """The options without the columns that a table does not have; refused if no table has one."""
-    say, asked = options.spelling.option, _asked(options)
-    if not asked:
+    codes = parse_codes(options.missing_values)
+    asked = {option: list(getattr(options, option) or ()) for option in (*NAMING, *KEYED)}
+    asked["missing_values"] = [code.column for code in codes if code.column is not None]
+    if not any(asked.values()):
         return [options for _ in data]
+    say = options.spelling.option
     known = [_column_names(one, options) for one in data]
     every = [name for names in known for name in names or ()]
     for option, columns in asked.items():
@@ -123,30 +126,20 @@ def _options_of_each(
                 raise DataError(f"{say(option)}: {what}")
     found = []
     for name, there in zip(names, known, strict=True):
-        found.append(options if there is None else _only(options, set(there)))
+        found.append(options if there is None else _only(options, there))
         if options.columns and there is not None and not {*options.columns} & {*there}:
             raise DataError(f"{say('columns')}: {name} has none of these columns.")
     return found
 
 
-def _asked(options: TableOptions) -> dict[str, list[str]]:
-    """The columns that the user names, by option."""
-    found = {option: list(getattr(options, option) or ()) for option in (*NAMING, *KEYED)}
-    codes = parse_codes(options.missing_values)
-    found["missing_values"] = [code.column for code in codes if code.column is not None]
-    return {option: names for option, names in found.items() if names}
-
-
-def _only(options: TableOptions, there: set[str]) -> TableOptions:
+def _only(options: TableOptions, there: Sequence[str]) -> TableOptions:
     """The options about columns that are there."""
-    left: dict[str, Any] = {
-        option: tuple(name for name in getattr(options, option) if name in there)
-        for option in NAMING
-    }
+    left: dict[str, Any] = {}
+    for option in NAMING:
+        left[option] = tuple(name for name in getattr(options, option) if name in there)
     for option in KEYED:
-        given = getattr(options, option)
-        kept = {name: value for name, value in (given or {}).items() if name in there}
-        left[option] = kept or None
+        given = getattr(options, option) or {}
+        left[option] = {name: given[name] for name in given if name in there} or None
     codes = zip(options.missing_values, parse_codes(options.missing_values), strict=True)
     left["missing_values"] = tuple(
         text for text, code in codes if code.column is None or code.column in there
@@ -165,13 +158,8 @@ def _column_names(one: Any, options: TableOptions) -> list[str] | None:
     plain = TableOptions(part=options.part, transpose=options.transpose, spelling=options.spelling)
     table = read(one, plain)
     ids = [table.ids.name] if table.has_ids else []
-    return [
-        *(table.feature_names or ()),
-        *table.labels.columns,
-        *ids,
-        *table.unused,
-        *table.left_out,
-    ]
+    named = [*(table.feature_names or ()), *table.labels.columns, *ids]
+    return [*named, *table.unused, *table.left_out]
 
 
 def joint_table(sets: Sequence[TableSet], color: str | None = None) -> tuple[Table, str]:
@@ -182,9 +170,11 @@ def joint_table(sets: Sequence[TableSet], color: str | None = None) -> tuple[Tab
     import polars as pl
 
     tables = [one.table for one in sets]
-    names = {table.ids.name for table in tables}
-    id_name = names.pop() if len(names) == 1 else "id"
-    ids = _stacked_ids([table.ids for table in tables]).alias(id_name)
+    ids = [table.ids for table in tables]
+    if len({column.dtype for column in ids}) > 1:
+        ids = [as_names(column) for column in ids]  # so that 7 and 7.0 look the same
+    id_names = {table.ids.name for table in tables}
+    id_name = id_names.pop() if len(id_names) == 1 else "id"
     every = list(dict.fromkeys(name for table in tables for name in table.labels.columns))
     if color is not None and color not in every:
         features = [name for table in tables for name in table.feature_names or ()]
@@ -200,19 +190,17 @@ def joint_table(sets: Sequence[TableSet], color: str | None = None) -> tuple[Tab
     rows = [table.shape[0] for table in tables]
     columns = [pl.Series(own, np.repeat([one.name for one in sets], rows))]
     for name in every:
-        parts = [
-            table.column(name)
-            if name in table.labels.columns
-            or (name == color and name in (table.feature_names or ()))
-            else pl.Series(name, [None] * table.shape[0], dtype=pl.Null)
-            for table in tables
-        ]
+        parts = []
+        for table in tables:
+            has_it = name in table.labels.columns
+            has_it |= name == color and name in (table.feature_names or ())
+            nothing = pl.Series(name, [None] * table.shape[0], dtype=pl.Null)
+            parts.append(table.column(name) if has_it else nothing)
         columns.append(_stacked(parts).alias(name))
     source = " and ".join(one.name for one in sets) if len(sets) <= 3 else f"{len(sets)} tables"
-    empty = np.empty((sum(rows), 0))
     guesses = tuple(guess for table in tables for guess in table.guesses)
-    joint = Table(source, empty, pl.DataFrame(columns), ids, guesses=guesses)
-    return joint, own
+    stacked, empty = _stacked(ids).alias(id_name), np.empty((sum(rows), 0))
+    return Table(source, empty, pl.DataFrame(columns), stacked, guesses=guesses), own
 
 
 def without_row_names(table: Table) -> Table:
@@ -222,25 +210,12 @@ def without_row_names(table: Table) -> Table:
     return dataclasses.replace(table, ids=pl.Series("row", np.arange(table.shape[0])))
 
 
-def _stacked_ids(parts: Sequence[Any]) -> Any:
-    """Ids one below the other; as text if their types differ, so that 7 and 7.0 look the same."""
-    import polars as pl
-
-    if len({part.dtype for part in parts}) > 1:
-        parts = [as_names(part) for part in parts]
-    return pl.concat([part.alias("id") for part in parts])
-
-
 def _stacked(parts: Sequence[Any]) -> Any:
     """Columns one below the other; as text if their types do not fit."""
     import polars as pl
 
-    kinds = {_kind(part) for part in parts if part.dtype != pl.Null}
-    if len(kinds) > 1:
+    known = [part.dtype for part in parts if part.dtype != pl.Null]
+    if len({"number" if dtype.is_numeric() else str(dtype) for dtype in known}) > 1:
         parts = [part.cast(pl.String, strict=False) for part in parts]
     frames = [part.alias("value").to_frame() for part in parts]
     return pl.concat(frames, how="vertical_relaxed")["value"]
-
-
-def _kind(column: Any) -> str:
-    return "number" if column.dtype.is_numeric() else str(column.dtype)

@@ -5,8 +5,6 @@ A method that is compared along a parameter has one entry per value of it.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,13 +13,22 @@ import numpy as np
 
 from lowland._base import registry
 from lowland._base.base import Reducer
-from lowland._base.constraints import read_value
-from lowland._base.errors import ParameterError, count, listing, shown, unknown_name
+from lowland._base.constraints import listed, read_value
+from lowland._base.errors import (
+    PYTHON,
+    ParameterError,
+    Spelling,
+    count,
+    listing,
+    shown,
+    unknown_name,
+)
 from lowland._base.params import same_value
 from lowland.workflow._parameters import (
     RENAMED,
     RUN_PARAMETERS,
     method_parameters,
+    run_names,
     text_constraint,
 )
 
@@ -38,11 +45,14 @@ class Entry(NamedTuple):
     number: int = 1  # among entries whose values cannot be told apart in a name, such as arrays
 
     @property
+    def method(self) -> str:
+        """The name of the method."""
+        return registry.snake_case(self.cls.__name__)
+
+    @property
     def name(self) -> str:
         """The entry as it is typed: ``tsne:perplexity=5``."""
-        method = registry.snake_case(self.cls.__name__)
-        given = (f"{RENAMED.get(key, key)}={_text(v)}" for key, v in self.parameters.items())
-        return ":".join([method, *given, *([f"number={self.number}"] if self.number > 1 else [])])
+        return ":".join([self.method, *map("=".join, self._given())])
 
     @property
     def stem(self) -> str:
@@ -52,51 +62,40 @@ class Entry(NamedTuple):
     @property
     def title(self) -> str:
         """The entry as a person reads it: ``TSNE, perplexity 5``."""
-        given = (f"{RENAMED.get(key, key)} {_text(v)}" for key, v in self.parameters.items())
-        more = [f"number {self.number}"] if self.number > 1 else []
-        return ", ".join([self.cls.__name__, *given, *more])
+        return ", ".join([self.cls.__name__, *map(" ".join, self._given())])
+
+    def _given(self) -> list[tuple[str, str]]:
+        given = [(RENAMED.get(key, key), _text(value)) for key, value in self.parameters.items()]
+        return [*given, ("number", str(self.number))] if self.number > 1 else given
 
 
-def split_entries(text: str) -> list[str]:
-    """``pca,tsne:perplexity=5`` are two entries; an entry with a comma is quoted."""
-    return _split(text, "methods", "methods")
-
-
-def split_along(texts: Iterable[str], option: str = "along") -> dict[str, list[str]]:
+def split_along(texts: Iterable[str]) -> dict[str, list[str]]:
     """``exaggeration=1,4,30`` is a parameter and three values; a value with a comma is quoted."""
     found: dict[str, list[str]] = {}
     for text in texts:
         name, equals, values = (part.strip() for part in text.partition("="))
         if not name or not equals:
             raise ParameterError(
-                f"{option}: {text!r} is not allowed; expected a parameter and its values, such as "
+                f"--along: {text!r} is not allowed; expected a parameter and its values, such as "
                 "exaggeration=1,4,30."
             )
         if name in found:
-            raise ParameterError(f"{option}: {name} is given twice; list all of its values once.")
-        found[name] = _split(values, option, "values")
+            raise ParameterError(f"--along: {name} is given twice; list all of its values once.")
+        found[name] = listed([values])
     return found
-
-
-def _split(text: str, option: str, what: str) -> list[str]:
-    try:
-        records = list(csv.reader(io.StringIO(text, newline="")))
-    except csv.Error as error:
-        raise ParameterError(f"{option}: {text!r} is not a list of {what}: {error}.") from error
-    return [part.strip() for record in records for part in record if part.strip()]
 
 
 def comparison_entries(
     methods: Sequence[Any],
-    option: str = "methods",
     along: Mapping[str, Iterable[Any]] | None = None,
-    along_option: str = "along",
+    spelling: Spelling = PYTHON,
 ) -> list[Entry]:
     """The entries of a comparison, each checked; equal ones are refused.
 
     ``along`` has the values of parameters. Each method that has the parameter is entered once for
     each value, and the others once.
     """
+    option, along_option = spelling.option("methods"), spelling.option("along")
     entries = [_entry(method, option) for method in methods]
     if along is not None and not isinstance(along, Mapping):
         raise ParameterError(
@@ -119,66 +118,60 @@ def comparison_entries(
 
 def _along(entries: list[Entry], name: str, values: Any, option: str) -> list[Entry]:
     """The entries, those of methods with this parameter once for each value."""
-    name = name.strip().lstrip("-").replace("-", "_")
-    able = [entry for entry in entries if name in _called(entry.cls)]
+    name = _parameter(name)
+    able = [entry for entry in entries if name in run_names(entry.cls)]
     if not able:
         raise ParameterError(f"{option}: {_nobody_has(name, [entry.cls for entry in entries])}")
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise ParameterError(
             f"{option}: {name}: {shown(values)} is not allowed; expected a list of values."
         )
-    listed = [value.item() if isinstance(value, np.generic) else value for value in values]
-    if not listed:
+    tried = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if not tried:
         raise ParameterError(f"{option}: {name} has no values; give at least one.")
-    if len(able) * len(listed) > MOST_ALONG:
+    if len(able) * len(tried) > MOST_ALONG:
         raise ParameterError(
-            f"{option}: {count(len(listed), 'value')} of {name} would make "
-            f"{len(able) * len(listed)} maps; give values for at most {MOST_ALONG} maps."
+            f"{option}: {count(len(tried), 'value')} of {name} would make "
+            f"{len(able) * len(tried)} maps; give values for at most {MOST_ALONG} maps."
         )
     found: list[Entry] = []
     for entry in entries:
-        has_it = name in _called(entry.cls)
-        found += _entries_of_values(entry, name, listed, option) if has_it else [entry]
-    return found
-
-
-def _entries_of_values(entry: Entry, name: str, values: list[Any], option: str) -> list[Entry]:
-    own = _called(entry.cls)[name]
-    if own in entry.parameters:
-        raise ParameterError(
-            f"{option}: {entry.name} has a value of {name} already; leave one of them out."
-        )
-    found: list[Entry] = []
-    for value in values:
-        read = _read(entry.cls, name, value, option)
-        made = entry._replace(parameters={**entry.parameters, own: read})
-        if any(_equal(made.parameters, other.parameters) for other in found):
+        own = run_names(entry.cls).get(name)
+        if own is None:
+            found.append(entry)
+            continue
+        if own in entry.parameters:
             raise ParameterError(
-                f"{option}: {name} has the value {_text(read)} twice; give each value once."
+                f"{option}: {entry.name} has a value of {name} already; leave one of them out."
             )
-        found.append(made)
+        taken: list[Any] = []
+        for value in tried:
+            read = _read(entry, name, value, option)
+            if any(_same(read, other) for other in taken):
+                raise ParameterError(
+                    f"{option}: {name} has the value {_text(read)} twice; give each value once."
+                )
+            taken.append(read)
+        found += [entry._replace(parameters={**entry.parameters, own: read}) for read in taken]
     return found
 
 
-def _read(cls: type[Reducer], name: str, value: Any, option: str) -> Any:
+def _parameter(typed: str) -> str:
+    return typed.strip().lstrip("-").replace("-", "_")
+
+
+def _read(entry: Entry, name: str, value: Any, option: str) -> Any:
     """A value that the parameter allows; text is read as it is typed."""
-    own = _called(cls)[name]
+    own = run_names(entry.cls)[name]
     if isinstance(value, str):
-        return _typed(cls, [f"{name}={value}"], option)[own]
-    constraint = cls.parameters()[own].metadata["constraint"]
+        return _typed(entry.cls, [f"{name}={value}"], option)[own]
+    constraint = entry.cls.parameters()[own].metadata["constraint"]
     if constraint.allows(value):
         return value
-    method = registry.snake_case(cls.__name__)
     raise ParameterError(
-        f"{option}: {method}: {name}: {shown(value)} is not allowed; expected "
+        f"{option}: {entry.method}: {name}: {shown(value)} is not allowed; expected "
         f"{constraint.describe()}."
     )
-
-
-def _called(cls: type[Reducer]) -> dict[str, str]:
-    """Parameters of a method that entries may differ in, by the names that a run has for them."""
-    names = (name for name in cls.parameters() if name not in RUN_PARAMETERS)
-    return {RENAMED.get(name, name): name for name in names}
 
 
 def _nobody_has(name: str, classes: list[type[Reducer]]) -> str:
@@ -186,8 +179,8 @@ def _nobody_has(name: str, classes: list[type[Reducer]]) -> str:
     options = {**RUN_PARAMETERS, **{own: own for own in RUN_PARAMETERS.values()}}
     if name in options:
         return f"{name} is the same for all maps; it is the option {options[name]}."
-    known = list(dict.fromkeys(known for cls in classes for known in _called(cls)))
-    owners = [cls for cls in registry.all_methods() if name in _called(cls)]
+    known = list(dict.fromkeys(known for cls in classes for known in run_names(cls)))
+    owners = [cls for cls in registry.all_methods() if name in run_names(cls)]
     if not owners:
         return unknown_name("parameter", name, known)
     methods = list(dict.fromkeys(registry.snake_case(cls.__name__) for cls in classes))
@@ -196,12 +189,13 @@ def _nobody_has(name: str, classes: list[type[Reducer]]) -> str:
     return f"{', '.join(methods)} {verb} no parameter {name!r}; these methods have it: {having}."
 
 
-def _equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    def same(value: Any, beside: Any) -> bool:
-        numbers = all(isinstance(each, int | float) for each in (value, beside))
-        return value == beside if numbers else same_value(value, beside)
+def _same(one: Any, other: Any) -> bool:
+    numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    return one == other if numbers else same_value(one, other)
 
-    return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+
+def _equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
 
 
 def _entry(method: Any, option: str) -> Entry:
@@ -225,44 +219,39 @@ def _entry(method: Any, option: str) -> Entry:
 
 def _typed(cls: type[Reducer], settings: list[str], option: str) -> dict[str, Any]:
     """Parameters typed as ``perplexity=5``, by the name that the estimator has for them."""
-    called = {RENAMED.get(name, name): name for name in cls.parameters()}
+    parameters, names = cls.parameters(), run_names(cls)
     constraints = {
-        name: text_constraint(cls.parameters()[own].metadata["constraint"])
-        for name, own in called.items()
+        name: text_constraint(parameters[own].metadata["constraint"]) for name, own in names.items()
     }
-    known = [n for n, c in constraints.items() if c is not None and called[n] not in RUN_PARAMETERS]
-    method = registry.snake_case(cls.__name__)
+    known = {name: constraint for name, constraint in constraints.items() if constraint is not None}
+    where = f"{option}: {registry.snake_case(cls.__name__)}"
     found: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
-        name = name.strip().lstrip("-").replace("-", "_")
+        name = _parameter(name)
         if not equals:
             raise ParameterError(
-                f"{option}: {setting!r} of {method} is no setting; write name:parameter=value, "
-                f"such as {_example(Entry(cls, {}))}."
+                f"{where}: {setting!r} is not a setting; write name:parameter=value, such as "
+                f"{_example(Entry(cls, {}))}."
             )
-        constraint = constraints.get(name)
-        if name in RUN_PARAMETERS and name not in known:
-            raise ParameterError(
-                f"{option}: {method}: {name} is the same for all maps; it is the option "
-                f"{RUN_PARAMETERS[name]}."
-            )
-        if constraint is None or name not in known:
-            raise ParameterError(f"{option}: {method}: {unknown_name('parameter', name, known)}")
-        if called[name] in found:
-            raise ParameterError(f"{option}: {method}: {name} is given twice in one entry.")
-        found[called[name]] = read_value(f"{option}: {method}: {name}", constraint, text.strip())
+        if name not in known:
+            if name in RUN_PARAMETERS:
+                same = f"is the same for all maps; it is the option {RUN_PARAMETERS[name]}."
+                raise ParameterError(f"{where}: {name} {same}")
+            raise ParameterError(f"{where}: {unknown_name('parameter', name, [*known])}")
+        if names[name] in found:
+            raise ParameterError(f"{where}: {name} is given twice in one entry.")
+        found[names[name]] = read_value(f"{where}: {name}", known[name], text.strip())
     return found
 
 
 def _example(entry: Entry) -> str:
     """Two entries of the same method that differ."""
-    parameters = entry.cls.parameters()
     for name in TELLING:
-        field = parameters.get(name)
+        field = entry.cls.parameters().get(name)
         if field is not None and isinstance(field.default, int | float) and field.default > 1:
-            method = registry.snake_case(entry.cls.__name__)
-            return f"{method}:{name}={field.default / 2:g},{method}:{name}={field.default * 2:g}"
+            values = (field.default / 2, field.default * 2)
+            return ",".join(f"{entry.method}:{name}={value:g}" for value in values)
     return "tsne:perplexity=5,tsne:perplexity=50"
 
 

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lowland._base.html import html_lines, html_table
 from lowland._engines.linalg.procrustes import align, turned_like
 from lowland.metrics.quality import Measures
-from lowland.tables import map_frame, staged_outputs, write_frame
+from lowland.tables import map_frame
 from lowland.tables.preparing import Prepared
 from lowland.trust import Trust
-from lowland.workflow._display import ShownComparison
-from lowland.workflow._stages import OptionalStages
+from lowland.workflow._display import picture_html
+from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.comparing.entries import Entry
 from lowland.workflow.fitting import Fit
+from lowland.workflow.outputs import REPORT, RunResult, Writing
 from lowland.workflow.summary import map_entry, plain_value, summarize
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # What is known of a map, after the map was turned.
 
@@ -43,6 +48,12 @@ def moved(trust: Trust, coordinates: np.ndarray) -> Trust:
 
 
 SHOWN = ("trustworthiness", "continuity", "neighbor_recall", "shepard_correlation")
+# Measures under the picture of a map, and their short names.
+UNDER = (
+    ("neighbor_recall", "recall"),
+    ("trustworthiness", "trustworthiness"),
+    ("shepard_correlation", "Spearman"),
+)
 TURNED = (
     "picture and report show every map rotated, reflected and scaled to resemble the first; the "
     "files of the maps have them as the methods made them"
@@ -65,6 +76,42 @@ class Attempt(NamedTuple):
         """The entry as it is typed."""
         return self.entry.name
 
+    def row(self) -> dict[str, Any]:
+        """The entry in the table of the comparison, as plain values."""
+        fit, table, trust = self.fit, self.measures.table, self.trust
+        peak = None if fit is None else fit.peak_bytes
+        found: dict[str, Any] = {
+            "method": self.name,
+            "seconds": None if fit is None else round(fit.seconds, 3),
+            "peak_mb": None if peak is None else peak // 10**6,
+            "gaps": None,
+            "gaps_not_in_data": None,
+        }
+        if trust is not None:
+            verdicts = [gap.verdict for gap in trust.gaps]
+            found["gaps"] = len(verdicts)
+            found["gaps_not_in_data"] = verdicts.count("not in the data")
+        measured = {} if table is None else {line.name: line.value for line in table}
+        for name in SHOWN:
+            value = measured.get(name)
+            found[name] = None if value is None else float(value)
+            found[f"{name}_error"] = None if value is None else value.standard_error
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is known of the entry, as plain values."""
+        fit, given = self.fit, self.entry.parameters
+        return {
+            **self.row(),
+            "parameters": {name: plain_value(value) for name, value in given.items()},
+            "learned_from": fit and fit.learned_from,
+            "stopped_early": fit is not None and fit.stopped,
+            "failed": self.reason or None,
+            "not_measured": self.not_measured or None,
+            "quality": self.measures.table and self.measures.table.to_dict(),
+            "trust": self.trust and self.trust.to_dict(),
+        }
+
 
 class ComparisonFiles(NamedTuple):
     """The files of a comparison; None for those that could not be made."""
@@ -76,17 +123,28 @@ class ComparisonFiles(NamedTuple):
 
     @classmethod
     def in_folder(cls, folder: Path, entries: Sequence[Entry]) -> ComparisonFiles:
-        """All files in one folder."""
+        """All files of a comparison in one folder."""
         maps = {entry.name: folder / f"map-{entry.stem}.csv" for entry in entries}
-        return cls(folder / "comparison.csv", folder / "maps.png", folder / "report.html", maps)
+        return cls(folder / "comparison.csv", folder / "maps.png", folder / REPORT, maps)
+
+    def without(self, kinds: Iterable[str]) -> ComparisonFiles:
+        """The same files without the picture or the report."""
+        return self._replace(**dict.fromkeys(kinds))
 
     def paths(self) -> list[Path]:
         """All files that may be written."""
-        found = (self.table, self.picture, self.report, *self.maps.values())
-        return [path for path in found if path is not None]
+        return [*filter(None, self[:3]), *self.maps.values()]
+
+    def named(self) -> dict[str, Any]:
+        """The paths as text, by kind; those of the maps by their entries."""
+        single = zip(self._fields, self[:3], strict=False)
+        return {
+            **{kind: str(path) for kind, path in single if path is not None},
+            "maps": {name: str(path) for name, path in self.maps.items()},
+        }
 
 
-class MapComparison(ShownComparison):
+class MapComparison(RunResult):
     """Maps of the same rows by several methods; :func:`compare_methods` returns one.
 
     An entry is a method with its parameters, and is called as it is typed: ``pca``,
@@ -120,7 +178,7 @@ class MapComparison(ShownComparison):
     ) -> None:
         self._prepared, self._attempts = prepared, list(attempts)
         self._color, self._command = color, command
-        self._keeper = OptionalStages()
+        self._stages, self._keeper = Stages(), OptionalStages()
 
     @property
     def table(self) -> Any:
@@ -168,7 +226,7 @@ class MapComparison(ShownComparison):
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the table as plain values."""
-        return [_row(attempt) for attempt in self._attempts]
+        return [attempt.row() for attempt in self._attempts]
 
     def write(
         self, folder: str | Path, *, force: bool = False, raw_text: bool = False
@@ -186,31 +244,11 @@ class MapComparison(ShownComparison):
         self, files: ComparisonFiles, *, force: bool = False, raw_text: bool = False
     ) -> ComparisonFiles:
         """Write the given files, which lie in one folder; the result has those written."""
-        keeper, maps = self._keeper, self.maps
-        stages: dict[str, Callable[[list[Any], Path], None]] = {
-            "picture": self._draw,
-            "report": self._report,
-        }
-        files = files._replace(maps={name: files.maps[name] for name in maps})
-        paths = files.paths()
-        optional = [path for path in (files.picture, files.report) if path is not None]
-        with (
-            keeper.left_out_after_interrupt(),
-            staged_outputs(paths, force=force, optional=optional) as staged,
-        ):
-            by_name = {path.name: path for path in staged}
-            write_frame(self.table, by_name[files.table.name])
-            for name, frame in maps.items():
-                write_frame(frame, by_name[files.maps[name].name], raw_text=raw_text)
-            entries = self._entries()
-            for kind, write in stages.items():
-                keeper.lost.pop(kind, None)  # of an earlier attempt
-                path: Path | None = getattr(files, kind)
-                if path is not None:
-                    place = by_name[path.name]
-                    work = functools.partial(write, entries, place)
-                    keeper.attempt(kind, work, None, path=place)
-        return files._replace(**dict.fromkeys(kind for kind in stages if kind in keeper.lost))
+        frames = {files.maps[name]: frame for name, frame in self.maps.items()}
+        files = files._replace(maps={name: files.maps[name] for name in self.maps})
+        writers = {"picture": self._draw, "report": self.report}
+        how = Writing(self._keeper, self._stages, force, raw_text)
+        return how.write(files, {files.table: self.table, **frames}, writers)
 
     def to_dict(self) -> dict[str, Any]:
         """The result without the maps, in plain values that JSON can hold."""
@@ -221,39 +259,55 @@ class MapComparison(ShownComparison):
             "columns": table.shape[1],
             "preparation": self._prepared.log,
             "dropped_rows": self._prepared.dropped,
-            "methods": [
-                {
-                    **_row(attempt),
-                    "parameters": {
-                        name: plain_value(value) for name, value in attempt.entry.parameters.items()
-                    },
-                    "learned_from": attempt.fit and attempt.fit.learned_from,
-                    "stopped_early": attempt.fit is not None and attempt.fit.stopped,
-                    "failed": attempt.reason or None,
-                    "not_measured": attempt.not_measured or None,
-                    "quality": attempt.measures.table and attempt.measures.table.to_dict(),
-                    "trust": attempt.trust and attempt.trust.to_dict(),
-                }
-                for attempt in self._attempts
-            ],
+            "methods": [attempt.to_dict() for attempt in self._attempts],
             "disparities": self.disparities.to_dicts(),
             "not_made": self.not_made,
         }
 
-    def _draw(self, entries: list[dict[str, Any]], path: Path) -> None:
-        from lowland.plot import save_figure
+    def picture(self) -> Figure:
+        """All maps side by side, as a matplotlib figure; each turned to resemble the first."""
+        from lowland.plot import compare_maps
 
-        save_figure(self._figure(entries), path)
+        color, entries = self._color, self._entries
+        told = [
+            ", ".join(f"{word} {found[name]['value']:.2f}" for name, word in UNDER if name in found)
+            for found in (entry["quality"] for entry in entries)
+        ]
+        return compare_maps(
+            [entry["coordinates"] for entry in entries],
+            [entry["title"] for entry in entries],
+            None if color is None else self._prepared.table.column(color).to_numpy(),
+            label_name=color,
+            notes=told,
+        )
 
-    def _report(self, entries: list[dict[str, Any]], path: Path) -> None:
-        from lowland.report import write_report
+    def summary(self) -> Any:
+        """The dictionary that the report is made of."""
+        made = [attempt for attempt, _ in self._made()]
+        log = [f"{a.name}: {line}" for a, fit in self._made() for line in fit.log]
+        log += [f"{name}: not made: {reason}" for name, reason in self.failures.items()]
+        log += [f"{a.name}: not measured: {a.not_measured}" for a in made if a.not_measured]
+        log += [f"{a.name}: not judged: {a.not_judged}" for a in made if a.not_judged]
+        if len(made) > 1:
+            log += [TURNED, *alike(self.disparities.to_dicts())]
+        return summarize(self._prepared, self._entries, log, self._command, self._color)
 
-        summary = summarize(self._prepared, entries, self._fit_log(), self._command, self._color)
-        write_report(summary, path)
+    def __repr__(self) -> str:
+        names = ", ".join(attempt.name for attempt in self._attempts)
+        return f"MapComparison({names} of {self._prepared.table.shape[0]} rows)"
+
+    def _repr_html_(self) -> str:
+        """The picture and the table, for notebooks."""
+        rows = self.rows()
+        shown = [name for name in rows[0] if not name.endswith("_error")]
+        table = html_table(shown, [[row[name] for name in shown] for row in rows])
+        lost = html_lines(f"{name}: {why}" for name, why in self.failures.items())
+        return picture_html(self.picture(), repr(self)) + table + (lost if self.failures else "")
 
     def _made(self) -> list[tuple[Attempt, Fit]]:
         return [(a, a.fit) for a in self._attempts if a.fit is not None]
 
+    @functools.cached_property
     def _entries(self) -> list[dict[str, Any]]:
         """Entries of the summary; every map is rotated and scaled to resemble the first.
 
@@ -272,22 +326,11 @@ class MapComparison(ShownComparison):
             entries.append(entry)
         return entries
 
-    def _fit_log(self) -> list[str]:
-        log = [f"{a.name}: {line}" for a, fit in self._made() for line in fit.log]
-        log += [f"{name}: not made: {reason}" for name, reason in self.failures.items()]
-        log += [
-            f"{a.name}: not measured: {a.not_measured}" for a, _ in self._made() if a.not_measured
-        ]
-        log += [f"{a.name}: not judged: {a.not_judged}" for a, _ in self._made() if a.not_judged]
-        return [*log, TURNED, *alike(self.disparities.to_dicts())] if len(self._made()) > 1 else log
-
 
 def alike(disparities: Sequence[dict[str, Any]]) -> list[str]:
     """How much each map differs from the first, in one line; nothing if there is no other."""
-    if len(disparities) < 2:
-        return []
-    first = disparities[0]
-    others = [f"{name} {value:.2f}" for name, value in list(first.items())[2:] if value is not None]
+    first = next(iter(disparities), {})
+    others = [f"{name} {value:.2f}" for name, value in [*first.items()][2:] if value is not None]
     if not others:
         return []
     return [
@@ -300,23 +343,3 @@ def _disparity(one: np.ndarray | None, other: np.ndarray | None) -> float | None
     if one is None or other is None:
         return None
     return 0.0 if one is other else align(one, other).disparity
-
-
-def _row(attempt: Attempt) -> dict[str, Any]:
-    fit, table = attempt.fit, attempt.measures.table
-    found: dict[str, Any] = {
-        "method": attempt.name,
-        "seconds": None if fit is None else round(fit.seconds, 3),
-        "peak_mb": None if fit is None or fit.peak_bytes is None else fit.peak_bytes // 10**6,
-    }
-    measured = {} if table is None else {line.name: line.value for line in table}
-    found["gaps"] = found["gaps_not_in_data"] = None
-    if attempt.trust is not None:
-        gaps = attempt.trust.gaps
-        found["gaps"] = len(gaps)
-        found["gaps_not_in_data"] = sum(gap.verdict == "not in the data" for gap in gaps)
-    for name in SHOWN:
-        value = measured.get(name)
-        found[name] = None if value is None else float(value)
-        found[f"{name}_error"] = None if value is None else value.standard_error
-    return found

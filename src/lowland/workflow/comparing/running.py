@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -36,39 +37,33 @@ def judged_attempts(
     made = [attempt.fit for attempt in attempts if attempt.fit is not None]
     seconds = [type(fit.estimator).estimate(*shared.prepared.X.shape).seconds for fit in made]
     mean_seconds = float(np.mean(seconds))
-    source: Source | None = None
+
+    @functools.cache
+    def source() -> Source:
+        return _common_source(shared, mean_seconds, options)
+
+    def judged(fit: Fit) -> Trust | None:
+        if why_not_judged(fit.Y, fit.sides, source()):
+            return None
+        return judge_map(source(), fit.Y, options.seed, options.n_jobs, mean_seconds).trust
+
     found, stopped = [], any(attempt.not_measured == STOPPED for attempt in attempts)
     for attempt in attempts:
-        fit = attempt.fit
-        if fit is None or stopped:
-            found.append(attempt)
-            continue
-        keeper = OptionalStages()
-
-        def judged(fit: Fit = fit) -> Trust | None:
-            nonlocal source
-            if source is None:
-                source = _common_source(shared, mean_seconds, options)
-            if why_not_judged(fit.Y, fit.sides, source):
-                return None
-            return judge_map(source, fit.Y, options.seed, options.n_jobs, mean_seconds).trust
-
-        trust = keeper.attempt(f"{attempt.name} was not judged", judged, NOT_JUDGED.trust)
-        lost = " ".join(keeper.lost.values())
-        stopped = lost == STOPPED
-        found.append(attempt._replace(trust=trust, not_judged=lost))
+        if attempt.fit is not None and not stopped:
+            keeper, work = OptionalStages(), functools.partial(judged, attempt.fit)
+            trust = keeper.attempt(f"{attempt.name} was not judged", work, NOT_JUDGED.trust)
+            lost = " ".join(keeper.lost.values())
+            stopped = lost == STOPPED
+            attempt = attempt._replace(trust=trust, not_judged=lost)
+        found.append(attempt)
     return found
 
 
 def _common_source(shared: PreparedRows, seconds: float, options: FitOptions) -> Source:
     """The rows that all maps are judged against: after PCA, if one of the methods wanted that."""
     prepared, seen = shared.prepared, shared.common()
-    source = Source(
-        prepared.measured_rows if seen.X is prepared.X else seen.X,
-        prepared.metric,
-        None,
-        seen.graph,
-    )
+    X = prepared.measured_rows if seen.X is prepared.X else seen.X
+    source = Source(X, prepared.metric, None, seen.graph)
     n = source.X.shape[0]
     k = min(LISTED, max(1, (n - 1) // 4))
     known = seen.graph is not None and seen.graph.n_neighbors >= k

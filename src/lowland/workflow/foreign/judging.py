@@ -52,11 +52,6 @@ class GivenMap:
     def coordinates(self) -> np.ndarray:
         return self.map.Y
 
-    @property
-    def source(self) -> Source:
-        """The rows that it is judged against."""
-        return Source(self.map.X, self.map.metric)
-
     def score(self) -> MapScore:
         """The map with its measures; refused if it has too few rows."""
         measures = self.map.score()
@@ -67,14 +62,11 @@ class GivenMap:
 
     def judge(self, others: Sequence[GivenMap], settings: RunSettings) -> MapTrust:
         """The map, judged point by point; other maps of the same rows tell what is stable."""
-        reason = why_not_judged(self.coordinates, None, self.source)
+        reason = why_not_judged(self.coordinates, None, Source(self.map.X, self.map.metric))
         if reason:
             raise DataError(f"{self.prepared.table.source}: the map cannot be judged: {reason}.")
-        found = self.map.trust(
-            others=[other.coordinates for other in others],
-            random_state=settings.seed,
-            verbose=settings.verbose,
-        )
+        maps = [other.coordinates for other in others]
+        found = self.map.trust(others=maps, random_state=settings.seed, verbose=settings.verbose)
         found = dataclasses.replace(found, reasons=dict.fromkeys(found.reasons, NO_REFITS))
         notes = list(self.notes)
         if others:
@@ -95,19 +87,18 @@ class GivenMap:
         """Write a report about the map, measured and judged, one HTML file."""
         from lowland.report import write_report
 
-        keeper, log, judged = OptionalStages(), list(self.notes), self.judged
+        keeper, judged = OptionalStages(), Judged(self.judged)
         measures = self.measures or keeper.attempt("measures", self.map.score, NOT_MEASURED)
-        if judged is None:
-            reason = why_not_judged(self.coordinates, None, self.source)
-            found = Judged(None, reason)
-            if not reason:
-                found = judge_map(self.source, self.coordinates, 0, self.map.n_jobs, None)
-            judged, log = found.trust, [*log, *found.lines()]
+        if self.judged is None:
+            source = Source(self.map.X, self.map.metric)
+            judged = Judged(None, why_not_judged(self.coordinates, None, source))
+            if not judged.reason:
+                judged = judge_map(source, self.coordinates, 0, self.map.n_jobs, None)
+        log = [*self.notes, *judged.lines(), *keeper.log()]
         color = first_class(self.prepared.table)
         command = command or f"lowland.workflow.{self.function}(data, coordinates)"
-        entry = self.map.entry(measures, judged)
+        entry = self.map.entry(measures, judged.trust)
         with staged_outputs([Path(path)], force=force) as [staged]:
-            log += keeper.log()
             write_report(summarize(self.prepared, [entry], log, command, color), staged)
 
 

@@ -37,10 +37,18 @@ class Scene(NamedTuple):
         return "model" if hasattr(self.fit.estimator, "uncertainty") else "network"
 
     @property
-    def grid(self) -> tuple[np.ndarray, str]:
-        """Places of the units, and the shape of their cells."""
-        estimator: Any = self.fit.estimator
-        return np.asarray(estimator.unit_places_), getattr(estimator, "grid", "rectangle")
+    def estimator(self) -> Any:
+        return self.fit.estimator
+
+    @property
+    def places(self) -> np.ndarray:
+        """Places of the units of a grid."""
+        return np.asarray(self.estimator.unit_places_)
+
+    @property
+    def cells(self) -> str:
+        """The shape of the cells of a grid."""
+        return getattr(self.estimator, "grid", "rectangle")
 
     def labels(self) -> np.ndarray | None:
         """The label of each row that colors the map."""
@@ -79,35 +87,16 @@ def picture_of(table: Table, fit: Fit, color: str | None, rows: str | None = Non
     """
     from lowland.plot._points import asked_look
 
-    with asked_look(fit.look):
-        return _picture_of(table, fit, color, rows)
-
-
-def _picture_of(table: Table, fit: Fit, color: str | None, rows: str | None) -> Figure:
-    Y = fit.Y
-    shares = None if fit.is_turned else axis_shares(fit.estimator)
+    Y, estimator = fit.Y, fit.estimator
+    shares = None if fit.is_turned else axis_shares(estimator)
     axes = coordinate_names(Y.shape[1])
     if shares is not None and len(shares) == len(axes):
         axes = [f"{axis} ({share:.1%})" for axis, share in zip(axes, shares, strict=True)]
-    method = type(fit.estimator).__name__
     early = ", stopped early" if fit.stopped else ""
-    title = f"{Path(table.source).name}: {method} of {rows or f'{table.shape[0]} rows'}{early}"
-    sides = fit.sides
-    if sides is not None and len(sides) == 2:
-        from lowland.plot import tiled_map
-
-        labels = None if color is None else table.column(color).to_numpy()
-        said = {"title": title, "label_name": color, "axis_names": axes}
-        return tiled_map(Y, sides, labels, **said, names=_row_names(table))
-    return picture_of_map(table, Y, color, title, axes, uncertainty_of(fit))
-
-
-def uncertainty_of(fit: Fit) -> Callable[[np.ndarray], np.ndarray] | None:
-    """The uncertainty of the method at places of the map; None if it knows none."""
-    estimator: Any = fit.estimator
-    if not hasattr(estimator, "uncertainty"):
-        return None
-    return lambda places: estimator.uncertainty(places_of_method(places, fit))
+    shown = f"{type(estimator).__name__} of {rows or f'{table.shape[0]} rows'}{early}"
+    title = f"{Path(table.source).name}: {shown}"
+    with asked_look(fit.look):
+        return picture_of_map(table, Y, color, title, axes, fit)
 
 
 def picture_of_map(
@@ -116,24 +105,25 @@ def picture_of_map(
     color: str | None,
     title: str,
     axes: Sequence[str],
-    background: Callable[[np.ndarray], np.ndarray] | None = None,
+    fit: Fit | None = None,
 ) -> Figure:
-    """A matplotlib figure of any coordinates of the rows of a table."""
-    from lowland.plot import scatter_map, scatter_map_3d
+    """A matplotlib figure of any coordinates of the rows of a table.
+
+    Of a ``fit`` it shows what the method knows besides: the edges of a torus, the uncertainty.
+    """
+    from lowland.plot import scatter_map, scatter_map_3d, tiled_map
 
     labels = None if color is None else table.column(color).to_numpy()
+    said: dict[str, Any] = {"title": title, "label_name": color, "axis_names": axes}
     if Y.shape[1] == 3:
-        return scatter_map_3d(Y, labels, title=title, label_name=color, axis_names=axes)
-    names = _row_names(table)
-    return scatter_map(
-        *(Y, labels),
-        title=title,
-        label_name=color,
-        axis_names=axes,
-        names=names,
-        background=background,
-        background_name="standard deviation of a row there",
-    )
+        return scatter_map_3d(Y, labels, **said)
+    said["names"] = _row_names(table)
+    if fit is not None and fit.sides is not None and len(fit.sides) == 2:
+        return tiled_map(Y, fit.sides, labels, **said)
+    if fit is not None and hasattr(fit.estimator, "uncertainty"):
+        uncertainty = fit.estimator.uncertainty
+        said["background"] = lambda places: uncertainty(places_of_method(places, fit))
+    return scatter_map(Y, labels, **said, background_name="standard deviation of a row there")
 
 
 def _row_names(table: Table) -> list[str] | None:

@@ -24,6 +24,7 @@ from lowland.workflow.pictures.networks import (
     draw_decoded_places,
     draw_losses,
     draw_reconstructions,
+    sampled_rows,
 )
 
 REPORT_DPI = 90  # dots per inch in the report, where a picture is about 500 dots wide
@@ -34,9 +35,8 @@ MOST_VALUES = 20_000_000  # of these rows, which are dense
 def _u_matrix(scene: Scene) -> Drawn:
     from lowland.plot import u_matrix
 
-    places, kind = scene.grid
-    estimator: Any = scene.fit.estimator
-    figure = u_matrix(places, estimator.u_matrix_, kind, title=f"{scene.source}: U-matrix")
+    title = f"{scene.source}: U-matrix"
+    figure = u_matrix(scene.places, scene.estimator.u_matrix_, scene.cells, title=title)
     caption = (
         "U-matrix: each cell is a unit of the grid. Dark cells are far from their neighbors and "
         "form borders between groups; light regions hold rows that are alike."
@@ -48,24 +48,22 @@ def _labeled_units(scene: Scene) -> Drawn | None:
     from lowland.plot import labeled_units
     from lowland.plot.colors import Categories, encode_labels
 
-    labels = scene.labels()
+    labels, name = scene.labels(), scene.color
     if labels is None or not isinstance(encode_labels(labels, len(labels)), Categories):
         return None
-    places, kind = scene.grid
-    estimator: Any = scene.fit.estimator
     known = np.flatnonzero([value is not None and value == value for value in labels])
     if not len(known):
         return None
     rows = rows_of_method(scene.prepared, scene.fit, known)
-    found = estimator.label_units(rows, labels[known])
+    found = scene.estimator.label_units(rows, labels[known])
     figure = labeled_units(
-        *(places, found.labels, found.shares, kind),
+        *(scene.places, found.labels, found.shares, scene.cells),
         classes=labels,
-        title=f"{scene.source}: most frequent {scene.color} in each unit",
-        label_name=scene.color,
+        title=f"{scene.source}: most frequent {name} in each unit",
+        label_name=name,
     )
     caption = (
-        f"Labels: each unit has the color of the {scene.color} that most of its rows have. Pale "
+        f"Labels: each unit has the color of the {name} that most of its rows have. Pale "
         "cells hold rows of several labels, and blank cells hold no rows."
     )
     return Drawn(figure, caption)
@@ -74,9 +72,8 @@ def _labeled_units(scene: Scene) -> Drawn | None:
 def _hits(scene: Scene) -> Drawn:
     from lowland.plot import hits
 
-    places, kind = scene.grid
-    estimator: Any = scene.fit.estimator
-    figure = hits(places, estimator.hits_, kind, title=f"{scene.source}: rows in each unit")
+    title = f"{scene.source}: rows in each unit"
+    figure = hits(scene.places, scene.estimator.hits_, scene.cells, title=title)
     caption = (
         "Hits: the filled part of a cell is proportional to the number of rows nearest to its "
         "unit. Empty cells bridge gaps between groups, or the grid has more units than it needs."
@@ -87,18 +84,14 @@ def _hits(scene: Scene) -> Drawn:
 def _component_planes(scene: Scene) -> Drawn:
     from lowland.plot import component_planes
 
-    places, kind = scene.grid
-    estimator: Any = scene.fit.estimator
-    codebook = np.asarray(estimator.codebook_)
+    codebook = np.asarray(scene.estimator.codebook_)
     found = in_own_units(codebook, scene.prepared, scene.fit)
     spread = None
     if codebook.shape == found.values.shape:  # the units of the method compare columns fairly
         spread = np.std(codebook / (np.abs(codebook).max() or 1.0), axis=0)
-    figure = component_planes(
-        *(places, found.values, found.names, kind),
-        variation=spread,
-        title=f"{scene.source}: columns, {found.units}",
-    )
+    title = f"{scene.source}: columns, {found.units}"
+    shown = (scene.places, found.values, found.names, scene.cells)
+    figure = component_planes(*shown, variation=spread, title=title)
     caption = (
         f"Component planes: the values of each column in all units, {found.units}, from the lowest "
         "(dark) to the highest (light). Columns whose pictures look alike vary together."
@@ -109,15 +102,12 @@ def _component_planes(scene: Scene) -> Drawn:
 def _through_data(scene: Scene) -> Drawn | None:
     from lowland.plot import curve_through_data, grid_through_data
 
-    estimator: Any = scene.fit.estimator
+    estimator, labels = scene.estimator, scene.labels()
     net = estimator.net()
     if net.nodes.shape[1] < 2:
         return None
-    n = scene.prepared.X.shape[0]
-    most = max(LEAST_ROWS, min(MOST_ROWS, MOST_VALUES // scene.prepared.X.shape[1]))
-    chosen = None
-    if n > most:
-        chosen = np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
+    n, p = scene.prepared.X.shape
+    chosen = sampled_rows(n, max(LEAST_ROWS, min(MOST_ROWS, MOST_VALUES // p)))
     given = rows_of_method(scene.prepared, scene.fit, chosen)
     projections = None
     if hasattr(estimator, "inverse_transform"):
@@ -125,26 +115,25 @@ def _through_data(scene: Scene) -> Drawn | None:
     plane = _Plane.through(as_array(given), projections, net)
     if plane is None:
         return None
-    labels = scene.labels()
     what = "curve" if net.edges is None else "grid"
-    said = {
-        "labels": labels if labels is None or chosen is None else labels[chosen],
+    said: dict[str, Any] = {
+        "labels": None if labels is None else labels[chosen],
         "title": f"{scene.source}: the {what} through the data",
         "label_name": scene.color,
         "axis_names": plane.axes,
     }
+    rows, nodes, flat = plane[:3]
     if net.edges is None:
-        parts = (plane.rows, plane.nodes, plane.projections)
-        figure = curve_through_data(*parts, closed=net.closed, **said)
+        figure = curve_through_data(rows, nodes, flat, closed=net.closed, **said)
     else:
-        figure = grid_through_data(plane.rows, plane.nodes, net.edges, plane.projections, **said)
-    lines = ""
+        figure = grid_through_data(rows, nodes, net.edges, flat, **said)
+    caption = f"The {what} through the data, in {plane.what}."
     if projections is not None:
-        lines = (
+        caption += (
             f" Thin lines lead from rows to their places on the {what}; long ones are rows that "
             "it does not explain."
         )
-    return Drawn(figure, f"The {what} through the data, in {plane.what}.{lines}")
+    return Drawn(figure, caption)
 
 
 def _uncertainty(scene: Scene) -> Drawn | None:
@@ -176,23 +165,17 @@ class _Plane(NamedTuple):
         """
         from lowland.methods.linear.pca import PCA
 
-        missing = np.isnan(rows)
-        if missing.any():
-            if projections is None:
-                return None
-            rows = np.where(missing, projections, rows)
-        if len(rows) < 3:
+        if projections is not None:
+            rows = np.where(np.isnan(rows), projections, rows)
+        if np.isnan(rows).any() or len(rows) < 3:
             return None
-        reach = float(np.abs(rows).max())
-        unit = 1.0 if not reach or 1e-100 < reach < 1e100 else reach  # squares stay in range
-        rows, nodes = rows / unit, as_array(net.nodes) / unit
         pca = PCA(2, random_state=0).fit(rows)
         shares = pca.explained_variance_ratio_
         axes = [f"principal axis {i + 1} ({share:.1%})" for i, share in enumerate(shares)]
         seen = percent(float(shares.sum()))
         what = f"the plane of the first two principal axes ({seen} of the variance)"
-        flat = None if projections is None else pca.transform(projections / unit)
-        return cls(pca.transform(rows), pca.transform(nodes), flat, axes, what)
+        flat = None if projections is None else pca.transform(projections)
+        return cls(pca.transform(rows), pca.transform(as_array(net.nodes)), flat, axes, what)
 
 
 # A method whose map is a network has activations; losses of others are a line in the report.
@@ -243,16 +226,8 @@ class MethodPictures:
 
     def write(self, name: str, path: Path) -> None:
         """Write a picture to a file, unless there is nothing to draw or it fails."""
-
-        def work() -> None:
-            from lowland.plot import save_figure
-
-            drawn = self._draw(name)
-            if drawn is not None:
-                save_figure(drawn.figure, path)
-                drawn.figure.set_layout_engine("none")  # the report finds all parts in place
-
         self._keeper.lost.pop(_lack(name), None)  # of an earlier attempt
+        work = functools.partial(self._save, name, path)
         self._keeper.attempt(_lack(name), work, None, path=path)
 
     def for_report(self) -> dict[str, bytes]:
@@ -262,6 +237,14 @@ class MethodPictures:
             if _lack(name) not in self._keeper.lost:
                 found |= self._keeper.attempt(_lack(name), functools.partial(self._png, name), {})
         return found
+
+    def _save(self, name: str, path: Path) -> None:
+        from lowland.plot import save_figure
+
+        drawn = self._draw(name)
+        if drawn is not None:
+            save_figure(drawn.figure, path)
+            drawn.figure.set_layout_engine("none")  # the report finds all parts in place
 
     def _png(self, name: str) -> dict[str, bytes]:
         from lowland.plot._figure import png_bytes

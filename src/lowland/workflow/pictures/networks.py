@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland.workflow._own_units import decoded, table_rows
+from lowland.workflow._own_units import InOwnUnits, decoded, table_rows
 from lowland.workflow.pictures.maps import Drawn, Scene
 from lowland.workflow.summary import Pixels, pixels_of
 
@@ -21,22 +21,28 @@ class Shown(NamedTuple):
     word: str
 
 
+def sampled_rows(n: int, most: int) -> np.ndarray:
+    """All rows, or so many of them at random, in their order."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
+
+
 def one_per_class(labels: Any, errors: np.ndarray, most: int) -> list[Shown]:
     """The row with the median error of each class; nothing if there are no classes or too many."""
     from lowland.plot.colors import Categories, encode_labels
 
-    if labels is None:
+    coloring = None if labels is None else encode_labels(labels, len(labels))
+    if not isinstance(coloring, Categories) or coloring.n_others:
         return []
-    coloring = encode_labels(labels, len(labels))
-    if not isinstance(coloring, Categories) or not 2 <= len(coloring.names) <= most:
-        return []
-    if coloring.n_others:
+    if not 2 <= len(coloring.names) <= most:
         return []
     found = []
     for code, name in enumerate(coloring.names):
         rows = np.flatnonzero(coloring.codes == code)
         if rows.size:
-            found.append(Shown(_median_row(rows, errors), name))
+            rows = rows[np.argsort(errors[rows], kind="stable")]
+            found.append(Shown(int(rows[(len(rows) - 1) // 2]), name))
     return found
 
 
@@ -50,9 +56,7 @@ def spread_out(Y: np.ndarray, n: int) -> list[Shown]:
         across = strip[np.argsort(Y[strip, -1], kind="stable")]
         for piece in np.array_split(across, max(1, n // strips)):
             if piece.size:
-                offsets = Y[piece] - Y[piece].mean(axis=0)
-                scale = np.abs(offsets).max() or 1.0  # squares stay in range
-                distances = ((offsets / scale) ** 2).sum(axis=1)
+                distances = ((Y[piece] - Y[piece].mean(axis=0)) ** 2).sum(axis=1)
                 found.append(Shown(int(piece[np.argmin(distances)]), ""))
     return found
 
@@ -70,10 +74,6 @@ def extremes(errors: np.ndarray, counts: Sequence[int]) -> list[Shown]:
     return [Shown(int(row), word) for word, rows in parts.items() for row in rows]
 
 
-def _median_row(rows: np.ndarray, errors: np.ndarray) -> int:
-    return int(rows[np.argsort(errors[rows], kind="stable")[(len(rows) - 1) // 2]])
-
-
 MOST_VALUES = 20_000_000  # of rows or places that are decoded
 MOST_ROWS = 3000  # whose reconstructions are compared
 IN_BAND = 10  # images side by side
@@ -85,28 +85,28 @@ def draw_losses(scene: Scene) -> Drawn | None:
     """The loss by epoch or step, and that of held-out rows."""
     from lowland.plot import loss_plot
 
-    estimator: Any = scene.fit.estimator
-    losses = np.asarray(estimator.loss_history_, dtype=np.float64)
+    losses = np.asarray(scene.estimator.loss_history_, dtype=np.float64)
     if losses.size < 2 or not np.isfinite(losses).all():
         return None
-    given = getattr(estimator, "held_out_loss_", None)
-    held_out = np.asarray(() if given is None else given, dtype=np.float64)
-    has_held_out = held_out.shape == losses.shape and bool(np.isfinite(held_out).all())
+    held_out = getattr(scene.estimator, "held_out_loss_", None)
+    if held_out is not None and not (
+        held_out.shape == losses.shape and np.isfinite(held_out).all()
+    ):
+        held_out = None
     figure = loss_plot(
         losses,
         np.arange(losses.size),
-        held_out=held_out if has_held_out else None,
+        held_out=held_out,
         step_name="epoch or step",
         title=f"{scene.source}: loss of the network",
     )
     caption = "Loss: what the network still gets wrong, from the first weights to the last step."
-    if has_held_out:
-        caption += (
-            " If the loss of held-out rows rises while that of the training falls, the network "
-            "learns single rows by heart; the weights with the lowest held-out loss are kept."
-        )
-    else:
-        caption += " A curve that still falls at its end calls for more steps."
+    if held_out is None:
+        return Drawn(figure, f"{caption} A curve that still falls at its end calls for more steps.")
+    caption += (
+        " If the loss of held-out rows rises while that of the training falls, the network "
+        "learns single rows by heart; the weights with the lowest held-out loss are kept."
+    )
     return Drawn(figure, caption)
 
 
@@ -115,39 +115,13 @@ def draw_losses(scene: Scene) -> Drawn | None:
 
 def draw_decoded_places(scene: Scene) -> Drawn | None:
     """A regular grid of places in the map, and what the method makes of them."""
-    pixels = pixels_of(scene.prepared)
-    found = _decoded_grid(scene, pixels)
-    if found is None:
-        return None
-    return _as_images(scene, found, pixels) if pixels is not None else _as_planes(scene, found)
-
-
-class _Decoded(NamedTuple):
-    """Rows and decoded places in the first axes of the map, and what the values are."""
-
-    rows: np.ndarray
-    places: np.ndarray
-    values: np.ndarray
-    names: list[str]
-    units: str
-    n_axes: int
-
-    @property
-    def others(self) -> str:
-        """A remark on the axes that are not drawn."""
-        if self.n_axes == self.places.shape[1]:
-            return ""
-        return f" Of {self.n_axes} axes the first two are drawn; the others are at their medians."
-
-
-def _decoded_grid(scene: Scene, pixels: Pixels | None) -> _Decoded | None:
     from lowland.plot.decoding import grid_over
 
+    pixels = pixels_of(scene.prepared)
     Y = np.asarray(scene.fit.Y, dtype=np.float64)
-    rows = Y[:, :2]
-    p = scene.prepared.X.shape[1]
+    rows, n_axes = Y[:, :2], Y.shape[1]
     along = IMAGES_ALONG if pixels is not None else CELLS_ALONG
-    along = min(along, int(np.sqrt(MOST_VALUES / p)))
+    along = min(along, int(np.sqrt(MOST_VALUES / scene.prepared.X.shape[1])))
     if along < FEWEST_ALONG or not np.ptp(rows):
         return None
     aspect = 1.0 if pixels is None else pixels.shape[0] / pixels.shape[1]
@@ -158,22 +132,27 @@ def _decoded_grid(scene: Scene, pixels: Pixels | None) -> _Decoded | None:
     finite = np.isfinite(found.values).all(axis=1)
     if not finite.any():
         return None
-    return _Decoded(
-        rows, places[finite], found.values[finite], found.names, found.units, Y.shape[1]
-    )
+    places, found = places[finite], found._replace(values=found.values[finite])
+    if pixels is None:
+        drawn = _as_planes(scene, rows, places, found)
+    else:
+        drawn = _as_images(scene, rows, places, found.values, pixels)
+    if drawn is None or n_axes == places.shape[1]:
+        return drawn
+    others = f" Of {n_axes} axes the first two are drawn; the others are at their medians."
+    return drawn._replace(caption=drawn.caption + others)
 
 
-def _as_images(scene: Scene, found: _Decoded, pixels: Pixels) -> Drawn:
+def _as_images(
+    scene: Scene, rows: np.ndarray, places: np.ndarray, values: np.ndarray, pixels: Pixels
+) -> Drawn:
     from lowland.plot import decoded_images
 
     labels = scene.labels()
+    table = table_rows(scene.prepared, _some_rows(scene))
     figure = decoded_images(
-        found.rows,
-        found.places,
-        pixels.images(found.values, float(found.values.min())),
-        pixels.shape,
-        labels,
-        limits=_range_of_values(scene),
+        *(rows, places, pixels.images(values, float(values.min())), pixels.shape, labels),
+        limits=(float(np.nanmin(table)), float(np.nanmax(table))),
         title=f"{scene.source}: decoded places of the map",
         label_name=scene.color,
     )
@@ -181,15 +160,9 @@ def _as_images(scene: Scene, found: _Decoded, pixels: Pixels) -> Drawn:
     caption = (
         f"Decoded places: each image is what the {scene.maker} makes of its place in the map; "
         f"places far from all rows are left out.{frames} Blurred images lie between groups, or "
-        f"many kinds of rows share their place.{found.others}"
+        "many kinds of rows share their place."
     )
     return Drawn(figure, caption)
-
-
-def _range_of_values(scene: Scene) -> tuple[float, float]:
-    """The lowest and the highest value of the table, or of a part of it."""
-    given = table_rows(scene.prepared, _some_rows(scene))
-    return float(np.nanmin(given)), float(np.nanmax(given))
 
 
 def _some_rows(scene: Scene) -> np.ndarray:
@@ -199,22 +172,24 @@ def _some_rows(scene: Scene) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, most).astype(np.int64))
 
 
-def _as_planes(scene: Scene, found: _Decoded) -> Drawn | None:
+def _as_planes(
+    scene: Scene, rows: np.ndarray, places: np.ndarray, found: InOwnUnits
+) -> Drawn | None:
     from lowland.plot import component_planes
 
-    if len(found.places) < 2:
+    if len(places) < 2:
         return None
     figure = component_planes(
-        *(found.places, found.values, found.names, "rectangle"),
+        *(places, found.values, found.names, "rectangle"),
         variation=_shares(found.values, scene),
-        rows=found.rows,
+        rows=rows,
         title=f"{scene.source}: decoded places of the map, {found.units}",
     )
     caption = (
         f"Decoded places: the values of each column, {found.units}, that the {scene.maker} gives "
         "to places in the map, from the lowest (dark) to the highest (light), with the rows as "
         "points. Columns whose pictures look alike vary together in the map; places far from all "
-        f"rows are left out.{found.others}"
+        "rows are left out."
     )
     return Drawn(figure, caption)
 
@@ -242,62 +217,47 @@ def draw_reconstructions(scene: Scene) -> Drawn | None:
     most = min(MOST_ROWS, MOST_VALUES // p)
     if pixels is None or most < 1:
         return None
-    compared = np.arange(n)
-    if n > most:
-        compared = np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
+    compared = sampled_rows(n, most)
     Y = np.asarray(scene.fit.Y, dtype=np.float64)[compared]
     originals = table_rows(scene.prepared, compared)
     rebuilt = decoded(Y, scene.prepared, scene.fit).values
     with np.errstate(over="ignore"):
         squares = np.where(np.isnan(originals), np.nan, (originals - rebuilt) ** 2)
         errors = np.sqrt(np.nanmean(squares, axis=1))
-    band = _first_band(scene, Y, errors, compared)
-    shown = [*band.rows, *_second_band(errors)]
+    shown, what = _first_band(scene, Y, errors, compared)
+    if len(compared) > IN_BAND:
+        shown = [*shown, *extremes(errors, (BEST, MIDDLE, IN_BAND - BEST - MIDDLE))]
     rows = np.array([entry.row for entry in shown])
     ids = [str(scene.prepared.table.ids[int(compared[row])]) for row in rows]
     fill = float(np.nanmin(originals[rows]))
     figure = reconstruction_pairs(
-        pixels.images(originals[rows], fill),
-        pixels.images(rebuilt[rows], fill),
-        pixels.shape,
+        *(pixels.images(originals[rows], fill), pixels.images(rebuilt[rows], fill), pixels.shape),
         names=[entry.word or name for entry, name in zip(shown, ids, strict=True)],
         notes=[f"{error:.3g}" for error in errors[rows]],
         per_band=IN_BAND,
         title=f"{scene.source}: images, and what the {scene.maker} rebuilds of their places",
     )
-    worst = ids[-1]
     caption = (
         f"Reconstructions: originals above, and below them what the {scene.maker} makes of their "
-        f"places in the map, with the root mean squared error of a pixel. {band.what}"
+        f"places in the map, with the root mean squared error of a pixel. {what}"
     )
-    if len(shown) > len(band.rows):
+    if len(compared) > IN_BAND:
         sample = "a sample of " * (n > most)
         caption += (
             f" Then the best, the median and the worst of {sample}{len(compared):,} rows; the "
-            f"worst is row {worst}."
+            f"worst is row {ids[-1]}."
         )
     return Drawn(figure, caption)
 
 
-class _Band(NamedTuple):
-    """Rows, and what they are in a sentence."""
-
-    rows: list[Shown]
-    what: str
-
-
-def _first_band(scene: Scene, Y: np.ndarray, errors: np.ndarray, compared: np.ndarray) -> _Band:
+def _first_band(
+    scene: Scene, Y: np.ndarray, errors: np.ndarray, compared: np.ndarray
+) -> tuple[list[Shown], str]:
+    """Rows of all kinds, and what they are in a sentence."""
     if len(Y) <= IN_BAND:
-        return _Band([Shown(int(row), "") for row in np.argsort(errors)], "All rows, best first.")
+        return [Shown(int(row), "") for row in np.argsort(errors)], "All rows, best first."
     labels = scene.labels()
-    if labels is not None:
-        classes = one_per_class(labels[compared], errors, IN_BAND)
-        if classes:
-            return _Band(classes, f"First a row of each {scene.color}, with its median error.")
-    return _Band(spread_out(Y, IN_BAND), "First rows from all parts of the map.")
-
-
-def _second_band(errors: np.ndarray) -> list[Shown]:
-    if len(errors) <= IN_BAND:
-        return []
-    return extremes(errors, (BEST, MIDDLE, IN_BAND - BEST - MIDDLE))
+    classes = one_per_class(None if labels is None else labels[compared], errors, IN_BAND)
+    if classes:
+        return classes, f"First a row of each {scene.color}, with its median error."
+    return spread_out(Y, IN_BAND), "First rows from all parts of the map."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lowland._base import registry
 from lowland._base.chain import Chain
 from lowland._base.errors import DataError, count, listing
 from lowland._base.monitor import Monitor
@@ -33,6 +34,14 @@ class PlacedParts(NamedTuple):
     method: str
     notes: list[str]
     engine: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result without the map, in plain values that JSON can hold."""
+        parts, found = self.parts, self._asdict()
+        files = {"folder": str(parts.folder), "files": len(parts.files), "kept": parts.n_kept}
+        method = registry.snake_case(self.method)
+        renamed = {"input": found.pop("source"), "id": found.pop("id_name")}
+        return {**renamed, "rows": parts.n_rows, **found, "method": method, "parts": files}
 
     def __repr__(self) -> str:
         files, rows = count(len(self.parts.files), "file"), count(self.parts.n_rows, "row")
