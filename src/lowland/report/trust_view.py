@@ -12,7 +12,7 @@ from lowland.metrics.gaps import Gap
 from lowland.metrics.home import KINDS
 from lowland.report.payload import SHOWN_DIMENSIONS, display_rows, frame_of, pack_array, pack_codes
 from lowland.report.summary import Map, Summary
-from lowland.report.wording import UNKNOWN, count, listing, number, percent
+from lowland.report.wording import UNKNOWN, along, count, listing, number, percent
 from lowland.trust.result import Chance, Contrast, Island, OtherMap, Plateau, Stability, Trust
 
 # What the script on the page reads about the trust of each map; :mod:`payload` packs the rest.
@@ -407,9 +407,9 @@ def _stability(stability: Stability, trust: Trust) -> dict[str, Any]:
             "number": int(found.island),
             "jaccard": f"{found.jaccard:.2f}",
             "interval": f"{found.low:.2f} to {found.high:.2f}",
-            "value": _along(found.jaccard),
-            "low": _along(found.low),
-            "high": _along(found.high),
+            "value": along(found.jaccard) or 0.0,
+            "low": along(found.low) or 0.0,
+            "high": along(found.high) or 0.0,
             "verdict": found.verdict,
             "words": STABILITIES.get(found.verdict, found.verdict),
         }
@@ -462,8 +462,3 @@ def _mean(values: np.ndarray) -> float:
 
 def _share(value: float) -> str:
     return percent(value) if math.isfinite(value) else UNKNOWN
-
-
-def _along(value: float) -> float:
-    """Position of a value on a strip of length 100 that shows values from 0 to 1."""
-    return round(100 * min(max(value, 0.0), 1.0), 1) if math.isfinite(value) else 0.0
