@@ -63,7 +63,7 @@ SCRIPTS = (
     *(f"trust/{name}.js" for name in ("data", "colors", "layers", "part")),
     "viewer/app.js",
 )
-FILTERS = ("count", "listing", "memory", "number", "percent", "seconds")  # of the templates
+FILTERS = "along count decimals listing memory number percent seconds share"  # of the templates
 MOST_LISTED = 200  # dropped rows and features
 
 
@@ -144,7 +144,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update({name: getattr(wording, name) for name in FILTERS})
+    environment.filters.update({name: getattr(wording, name) for name in FILTERS.split()})
     return environment
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from lowland.metrics.gaps import Gap
 from lowland.metrics.home import KINDS
 from lowland.report.payload import SHOWN_DIMENSIONS, display_rows, frame_of, pack_array, pack_codes
 from lowland.report.summary import Map, Summary
-from lowland.report.wording import UNKNOWN, along, count, listing, number, percent
-from lowland.trust.result import Chance, Contrast, Island, OtherMap, Plateau, Stability, Trust
+from lowland.report.wording import listing, number
+from lowland.trust.result import Contrast, Island, OtherMap, Plateau, Trust
 
 # What the script on the page reads about the trust of each map; :mod:`payload` packs the rest.
 
@@ -52,27 +52,22 @@ def _pack_entry(entry: Map, rows: np.ndarray) -> dict[str, Any] | None:
     trust, plateau = entry.get("trust"), entry.get("plateau")
     if trust is None and plateau is None:
         return None
-    return {
-        "points": None if trust is None else _pack_points(trust, rows),
-        "arrows": None if trust is None else _pack_arrows(trust, rows),
-        "islands": None if trust is None else _pack_islands(trust, rows),
-        "parts": {
-            name: _pack_part(other, None if name == "null" else rows)
-            for name, other in other_maps(trust, plateau).items()
-        },
+    parts = {
+        name: _pack_part(other, None if name == "null" else rows)
+        for name, other in other_maps(trust, plateau).items()
     }
-
-
-def _pack_points(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
-    points = trust.points
+    if trust is None:
+        return {"points": None, "arrows": None, "islands": None, "parts": parts}
+    points, stability = trust.points, trust.stability
     kinds = np.asarray(points.kind, dtype=np.int64)[rows] + 1
-    stability = None if trust.stability is None else _shares(trust.stability.points, rows)
-    return {
+    packed = {
         "missing": _shares(points.missing, rows),
         "strangers": _shares(points.strangers, rows),
-        "stability": stability,
+        "stability": None if stability is None else _shares(stability.points, rows),
         "kind": pack_codes("kind", kinds, list(KINDS), missing="not measured"),
     }
+    arrows, islands = _pack_arrows(trust, rows), _pack_islands(trust, rows)
+    return {"points": packed, "arrows": arrows, "islands": islands, "parts": parts}
 
 
 def _shares(values: np.ndarray, rows: np.ndarray) -> str:
@@ -102,9 +97,7 @@ def _pack_islands(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
         "codes": pack_array(np.asarray(trust.island_of)[rows], "<u2"),
         "numbers": [int(island.number) for island in trust.islands],
         "centers": _in_frame(trust, np.reshape(centers, (-1, q)), rows),
-        "double": [
-            island.inner is not None and island.inner.verdict == "real" for island in trust.islands
-        ],
+        "double": [_holds_two(island) for island in trust.islands],
         "gaps": [
             {"one": int(gap.one), "other": int(gap.other), "verdict": gap.verdict}
             for gap in trust.gaps
@@ -161,9 +154,9 @@ def plateau_view(entry: Map) -> dict[str, Any] | None:
         return None
     values = [
         {
-            "text": number(_short(value)),
-            "excess": _text(excess),
-            "overlap": _text(overlap),
+            "text": _value_text(value),
+            "excess": excess,
+            "overlap": overlap,
             "is_on": bool(is_on),
             "is_default": value == plateau.default,
             "is_recommended": value == plateau.recommended,
@@ -176,8 +169,7 @@ def plateau_view(entry: Map) -> dict[str, Any] | None:
         "parameter": plateau.parameter,
         "sentence": plateau.sentence,
         "steps": values,
-        "default": number(_short(plateau.default)),
-        "recommended": number(_short(plateau.recommended)),
+        "default": _value_text(plateau.default),
         "has_maps": len(plateau.maps) == len(plateau.values),
         "chart": _chart(plateau.excess, plateau.overlap, values),
     }
@@ -223,12 +215,8 @@ def _chart(
     }
 
 
-def _short(value: float) -> float | int:
-    return int(value) if float(value).is_integer() else float(value)
-
-
-def _text(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else UNKNOWN
+def _value_text(value: float) -> str:
+    return number(int(value) if float(value).is_integer() else float(value))
 
 
 MOST_SENTENCES = 6
@@ -256,6 +244,21 @@ STABILITIES = {
     "doubtful": "Comes again in part",
     "unstable": "Does not come again: do not build on it",
 }
+# What the numbers about the contrast of a map are, by their fields.
+CONTRASTS = {
+    "silhouette": (
+        "Separation of the islands in the data",
+        "mean silhouette: 1 far apart, 0 touching, below 0 mixed",
+    ),
+    "centers": (
+        "Distances between islands",
+        "rank correlation of map and data: 1 if near islands are near in the data",
+    ),
+    "radii": (
+        "Sizes and densities",
+        "correlation of local radii of map and data: 1 if dense places are dense in the data",
+    ),
+}
 HOW_TO_GET = "--check (check=True) adds it."
 
 
@@ -266,88 +269,61 @@ def trust_view(entry: Map) -> dict[str, Any] | None:
         return None
     sentences = [
         {
-            "level": sentence.level,
+            **sentence._asdict(),
             "mark": MARKS[sentence.level],
-            "text": sentence.text,
             "evidence": EVIDENCE.get(sentence.question, "distortion"),
         }
         for sentence in trust.sentences[:MOST_SENTENCES]
     ]
-    by_level = sorted(sentences, key=lambda sentence: list(MARKS).index(sentence["level"]))
+    gaps = sorted((gap for gap in trust.gaps if gap.one != gap.other), key=_seriousness)
     return {
         "sentences": sentences,
-        "worst": by_level[0] if by_level else None,
-        "tally": _tally(sentences),
+        "worst": min(sentences, key=lambda said: list(MARKS).index(said["level"]), default=None),
+        "tally": _tally(Counter(said["level"] for said in sentences)),
         "points": _points(trust),
         "n_islands": len(trust.islands),
-        **_gaps(trust.gaps),
-        "merged": [_merged(island) for island in trust.islands if _holds_two(island)],
+        "gaps": [{**gap._asdict(), "words": _words(gap)} for gap in gaps[:MOST_ROWS]],
+        "more_gaps": max(0, len(gaps) - MOST_ROWS),
+        "merged": [island for island in trust.islands if _holds_two(island)],
         "contrast": _contrast(trust.contrast),
-        "stability": None if trust.stability is None else _stability(trust.stability, trust),
-        "chance": None if trust.chance is None else _chance(trust.chance, trust.stability),
+        "stability": _stability(trust),
+        "chance": _chance(trust),
         "reasons": {part: _reason(part, trust) for part in ("stability", "chance", "contrast")},
     }
 
 
-def _tally(sentences: Sequence[dict[str, str]]) -> str:
+def _tally(numbers: Counter[str]) -> str:
     """``1 serious, 2 cautions, 3 fine``."""
-    words = {"serious": "serious", "caution": "cautions", "fine": "fine"}
-    levels = [sentence["level"] for sentence in sentences]
-    numbers = {level: levels.count(level) for level in words}
-    if numbers["caution"] == 1:
-        words["caution"] = "caution"
-    return ", ".join(f"{number} {words[level]}" for level, number in numbers.items() if number)
+    cautions = "caution" if numbers["caution"] == 1 else "cautions"
+    words = {"serious": "serious", "caution": cautions, "fine": "fine"}
+    return ", ".join(f"{numbers[level]} {word}" for level, word in words.items() if numbers[level])
 
 
 def _points(trust: Trust) -> dict[str, Any]:
     points = trust.points
-    kind = np.asarray(points.kind)
-    measured = int((kind >= 0).sum())
-    rows = [int((kind == code).sum()) for code in range(len(KINDS))]
+    counts = points.counts()
+    measured = sum(counts.values())
+    kinds = [
+        {"name": name, "rows": rows, "share": rows / max(measured, 1), "meaning": MEANINGS[name]}
+        for name, rows in counts.items()
+    ]
     return {
         "measured": measured,
-        "rows": len(kind),
-        "kinds": [
-            {
-                "name": name,
-                "rows": number,
-                "share": percent(number / max(measured, 1)),
-                "meaning": MEANINGS[name],
-            }
-            for name, number in zip(KINDS, rows, strict=True)
-        ],
-        "missing": _share(_mean(points.missing)),
-        "strangers": _share(_mean(points.strangers)),
-        "random": _share(points.chance),
+        "rows": len(points.kind),
+        "kinds": kinds,
+        "missing": _mean(points.missing),
+        "strangers": _mean(points.strangers),
+        "random": points.chance,
         "n_neighbors": points.n_neighbors,
         "reach": points.reach,
         "arrows": len(trust.worst()),
     }
 
 
-def _gaps(gaps: Sequence[Gap]) -> dict[str, Any]:
-    """The rows of the table, the most serious first."""
-
-    def seriousness(gap: Gap) -> tuple[int, float]:
-        place = VERDICTS.index(gap.verdict) if gap.verdict in VERDICTS else len(VERDICTS)
-        return place, -gap.cut if math.isfinite(gap.cut) else 0.0
-
-    ordered = sorted((gap for gap in gaps if gap.one != gap.other), key=seriousness)
-    return {
-        "gaps": [{**_numbers(gap), "words": _words(gap)} for gap in ordered[:MOST_ROWS]],
-        "more_gaps": max(0, len(ordered) - MOST_ROWS),
-    }
-
-
-def _numbers(gap: Gap) -> dict[str, Any]:
-    return {
-        "one": int(gap.one),
-        "other": int(gap.other),
-        "verdict": gap.verdict,
-        "severed": _share(gap.severed),
-        "reference": _share(gap.reference),
-        "cut": f"{gap.cut:.2f}" if math.isfinite(gap.cut) else UNKNOWN,
-    }
+def _seriousness(gap: Gap) -> tuple[int, float]:
+    """A sort key that puts the most serious gap first."""
+    place = VERDICTS.index(gap.verdict) if gap.verdict in VERDICTS else len(VERDICTS)
+    return place, -gap.cut if math.isfinite(gap.cut) else 0.0
 
 
 def _words(gap: Gap) -> str:
@@ -366,78 +342,41 @@ def _holds_two(island: Island) -> bool:
     return island.inner is not None and island.inner.verdict == "real"
 
 
-def _merged(island: Island) -> dict[str, Any]:
-    assert island.inner is not None  # _holds_two has seen it
-    return {
-        "number": int(island.number),
-        "rows": count(int(island.rows)),
-        **_numbers(island.inner),
-    }
-
-
-def _contrast(contrast: Contrast) -> list[dict[str, str]]:
+def _contrast(contrast: Contrast) -> list[dict[str, Any]]:
     """What was measured; nothing for what was not."""
-    lines = (
-        (
-            "Separation of the islands in the data",
-            contrast.silhouette,
-            "mean silhouette: 1 far apart, 0 touching, below 0 mixed",
-        ),
-        (
-            "Distances between islands",
-            contrast.centers,
-            "rank correlation of map and data: 1 if near islands are near in the data",
-        ),
-        (
-            "Sizes and densities",
-            contrast.radii,
-            "correlation of local radii of map and data: 1 if dense places are dense in the data",
-        ),
-    )
-    return [
-        {"name": name, "value": f"{value:.2f}", "meaning": meaning}
-        for name, value, meaning in lines
-        if math.isfinite(value)
+    lines = [
+        {"name": name, "value": getattr(contrast, field), "meaning": meaning}
+        for field, (name, meaning) in CONTRASTS.items()
     ]
+    return [line for line in lines if math.isfinite(line["value"])]
 
 
-def _stability(stability: Stability, trust: Trust) -> dict[str, Any]:
-    rows = [
-        {
-            "number": int(found.island),
-            "jaccard": f"{found.jaccard:.2f}",
-            "interval": f"{found.low:.2f} to {found.high:.2f}",
-            "value": along(found.jaccard) or 0.0,
-            "low": along(found.low) or 0.0,
-            "high": along(found.high) or 0.0,
-            "verdict": found.verdict,
-            "words": STABILITIES.get(found.verdict, found.verdict),
-        }
-        for found in sorted(stability.islands, key=lambda found: found.jaccard)
-    ]
+def _stability(trust: Trust) -> dict[str, Any] | None:
+    stability = trust.stability
+    if stability is None:
+        return None
+    islands = sorted(stability.islands, key=lambda found: found.jaccard)
     return {
         "refits": [refit.title for refit in stability.refits],
         "rows": max((len(refit.rows) for refit in stability.refits), default=0),
         "n_neighbors": trust.points.n_neighbors,
-        "agreement": _share(stability.agreement),
-        "random": _share(stability.chance),
-        "islands": rows[:MOST_ROWS],
-        "more_islands": max(0, len(rows) - MOST_ROWS),
+        "agreement": stability.agreement,
+        "random": stability.chance,
+        "islands": [
+            {**found._asdict(), "words": STABILITIES.get(found.verdict, found.verdict)}
+            for found in islands[:MOST_ROWS]
+        ],
+        "more_islands": max(0, len(islands) - MOST_ROWS),
     }
 
 
-def _chance(chance: Chance, stability: Stability | None) -> dict[str, Any]:
-    has_refit = stability is not None and bool(stability.refits)
-    return {
-        "part": "refit-0" if has_refit else "here",
-        "title": "A refit of the data" if has_refit else "This map",
-        "recall": _share(chance.recall),
-        "null_recall": _share(chance.null_recall),
-        "n_islands": _islands(chance.n_islands),
-        "null_islands": _islands(chance.null_islands),
-        "share_above": _share(chance.share_above),
-        "rows": len(chance.null.rows),
-    }
+def _chance(trust: Trust) -> dict[str, Any] | None:
+    if trust.chance is None:
+        return None
+    has_refit = trust.stability is not None and bool(trust.stability.refits)
+    part, title = ("refit-0", "A refit of the data") if has_refit else ("here", "This map")
+    rows = len(trust.chance.null.rows)
+    return {**trust.chance._asdict(), "part": part, "title": title, "rows": rows}
 
 
 def _reason(part: str, trust: Trust) -> str:
@@ -450,15 +389,7 @@ def _reason(part: str, trust: Trust) -> str:
     return reason if is_told else f"{reason} {HOW_TO_GET}"
 
 
-def _islands(number: int) -> str:
-    return "1 island" if number == 1 else f"{count(number)} islands"
-
-
 def _mean(values: np.ndarray) -> float:
     values = np.asarray(values, dtype=np.float64)
     values = values[np.isfinite(values)]
     return float(values.mean()) if values.size else math.nan
-
-
-def _share(value: float) -> str:
-    return percent(value) if math.isfinite(value) else UNKNOWN

@@ -112,6 +112,16 @@ def percent(value: float) -> str:
     return f"{value:.1f}\u202f%" if near_end else f"{value:.0f}\u202f%"
 
 
+def share(value: float) -> str:
+    """The value in percent, if it is known."""
+    return percent(value) if math.isfinite(value) else UNKNOWN
+
+
+def decimals(value: float) -> str:
+    """The value with two digits after the point, if it is known."""
+    return f"{value:.2f}" if math.isfinite(value) else UNKNOWN
+
+
 def count(value: int) -> str:
     """``70 000``, with narrow spaces that do not break."""
     return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
