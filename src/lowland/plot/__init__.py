@@ -14,15 +14,14 @@ PDF, the same bytes every time. A notebook shows the figures, which are of the c
 from typing import TYPE_CHECKING, Any
 
 from lowland.plot._figure import save_figure
-from lowland.plot.biplots import biplot
 from lowland.plot.comparison import alignment_map, compare_maps, pairs_plot
 from lowland.plot.curves import curse, loss_plot, scree_plot, selection_plot
 from lowland.plot.decoding import decoded_images, reconstruction_pairs
 from lowland.plot.grids import component_planes, hits, labeled_units, u_matrix
-from lowland.plot.images import eigen_images, recognition_strip, reconstruction_strip, tiled_map
-from lowland.plot.maps import scatter_map, scatter_map_3d
+from lowland.plot.images import eigen_images, recognition_strip, reconstruction_strip
+from lowland.plot.maps import scatter_map, scatter_map_3d, tiled_map
 from lowland.plot.quality import distortion_map, opening_angle_plot, rnx_plot, shepard_plot
-from lowland.plot.through_data import curve_through_data, grid_through_data
+from lowland.plot.through_data import biplot, curve_through_data, grid_through_data
 from lowland.plot.trust import trust_map
 
 if TYPE_CHECKING:

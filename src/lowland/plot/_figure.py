@@ -8,7 +8,7 @@ import os
 import re
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,16 @@ def category_colors(n: int) -> tuple[str, ...]:
 GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")  # the spaces in 10 000 000
 PANEL = 5.0  # inches that a map measures
 TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is not a formula
+
+ARROW: dict[str, Any] = {
+    "arrowstyle": "-|>",
+    "mutation_scale": 7,
+    "shrinkA": 0,
+    "shrinkB": 0,
+    "linewidth": 1.0,
+    "color": INK,
+    "zorder": 3,
+}
 
 FORMATS = ("jpeg", "jpg", "pdf", "png", "svg", "tif", "tiff", "webp")
 # Metadata of the files; a date would make the files of two runs differ.
@@ -170,29 +180,74 @@ def note(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="right", fontsize=7, color=INK, pad=3, **TEXT)
 
 
+def write_legend(owner: Any, handles: Any, names: Sequence[str], **look: Any) -> None:
+    """A legend of axes or of a figure, without a frame.
+
+    The names are written afterwards: matplotlib drops entries whose name begins with an underscore,
+    and would take a dollar sign for a formula.
+    """
+    legend = owner.legend(handles, ["name"] * len(names), frameon=False, **look)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set(text=name, **TEXT)
+    legend.get_title().set(**TEXT)
+
+
+def write_own_legend(axes: Axes, **look: Any) -> None:
+    """A legend of what the axes hold under a name."""
+    write_legend(axes, *axes.get_legend_handles_labels(), **look)
+
+
+def add_arrow(axes: Axes, start: Any, end: Any, **look: Any) -> None:
+    """An arrow that the layout of the picture does not take into account."""
+    from matplotlib.patches import FancyArrowPatch
+
+    arrow = FancyArrowPatch(start, end, **{**ARROW, **look})
+    arrow.set_in_layout(False)
+    axes.add_patch(arrow)
+
+
+def one_each(given: Sequence[Any] | None, usual: list[str], what: str, things: str) -> list[str]:
+    """One text for each thing, as given or as usual."""
+    if given is None:
+        return usual
+    if len(given) != len(usual):
+        raise DataError(f"there are {len(given)} {what} for {len(usual)} {things}.")
+    return [str(text) for text in given]
+
+
+def sample_rows(n: int, most: int) -> np.ndarray:
+    """The rows to draw, ascending: all of them, or a random sample."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
 def check_map(Y: Any, name: str = "the map") -> np.ndarray:
     """Coordinates as float64, in units that matplotlib can handle."""
     Y = check_table(Y, name)
-    reach = np.abs(Y).max()
-    # There are no ticks, so that extreme units may be rescaled; matplotlib cannot draw them.
-    return Y if reach == 0 or 1e-9 < reach < 1e30 else Y / reach
+    return Y / drawable_unit(Y)
 
 
-def check_table(Y: Any, name: str) -> np.ndarray:
-    """Finite numbers in rows and columns, as float64."""
-    try:
-        Y = np.asarray(Y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds something that is not a number: {error}.") from None
+def drawable_unit(*parts: np.ndarray) -> float:
+    """A divisor for coordinates whose units matplotlib cannot draw; 1 for most.
+
+    There are no ticks, so that extreme units may be rescaled.
+    """
+    reach = max(float(np.abs(part).max()) for part in parts)
+    return 1.0 if reach == 0 or 1e-9 < reach < 1e30 else reach
+
+
+def check_table(Y: Any, name: str, *, may_be_missing: bool = False) -> np.ndarray:
+    """Numbers in rows and columns, as float64; finite, or NaN where they may be missing."""
+    Y = _as_numbers(Y, name)
     if Y.ndim != 2 or 0 in Y.shape:
         raise DataError(f"{name} must have rows and columns, but has shape {Y.shape}.")
+    if may_be_missing:
+        return np.where(np.isfinite(Y), Y, np.nan)
     finite = np.isfinite(Y).all(axis=1)
     if not finite.all():
-        row = int(np.argmin(finite))
-        raise DataError(
-            f"{name} holds NaN or infinity, first in row {row}; "
-            "leave such rows out, with their labels."
-        )
+        found = f"{name} holds NaN or infinity, first in row {int(np.argmin(finite))}"
+        raise DataError(f"{found}; leave such rows out, with their labels.")
     return Y
 
 
@@ -200,10 +255,7 @@ def check_vector(
     values: Any, name: str, n: int | None = None, *, may_be_missing: bool = False
 ) -> np.ndarray:
     """One number per entry, finite unless some may be missing."""
-    try:
-        values = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds something that is not a number: {error}.") from None
+    values = _as_numbers(values, name)
     if values.ndim != 1 or values.size == 0 or n not in (None, values.size):
         wanted = "one number per entry" if n is None else f"{n} numbers"
         raise DataError(f"{name} must hold {wanted}, but has shape {values.shape}.")
@@ -211,3 +263,10 @@ def check_vector(
         entry = int(np.argmin(np.isfinite(values)))
         raise DataError(f"{name} holds {values[entry]} at position {entry}.")
     return values
+
+
+def _as_numbers(values: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds something that is not a number: {error}.") from None

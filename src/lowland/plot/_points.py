@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lowland.plot._figure import GREY, OKABE_ITO, note
-from lowland.plot.colors import Categories, Coloring, Continuum
+from lowland.plot.colors import Categories, Coloring, Continuum, of_rows, row_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,8 +110,6 @@ def _winners(cells: Cells, categories: Categories) -> np.ndarray:
 def _means(cells: Cells, continuum: Continuum) -> np.ndarray:
     from matplotlib.colors import to_rgb
 
-    from lowland.plot._figure import GREY
-
     known = ~continuum.missing()
     values = np.clip(continuum.values[known], continuum.low, continuum.high)
     share = (values - continuum.low) / (continuum.high - continuum.low)
@@ -169,8 +167,7 @@ def draw_points(
         if remark:
             note(axes, f"{x.size:,} points, shaded by density")
         return
-    style = point_style(x.size, inches)
-    scatter_in_random_order(axes, (x, y), coloring, style)
+    scatter_in_random_order(axes, (x, y), coloring, point_style(x.size, inches))
 
 
 # How the user wants the points of every picture of a map, whichever function draws it.
@@ -200,58 +197,31 @@ def point_style(n: int, inches: float) -> dict[str, Any]:
 
 
 def scatter_in_random_order(
-    axes: Any, coordinates: tuple[np.ndarray, ...], coloring: Coloring, style: dict[str, Any]
+    axes: Any, coordinates: Sequence[np.ndarray], coloring: Coloring, style: dict[str, Any]
 ) -> None:
     """One call per marker; the order is random, so that the last category does not hide others."""
-    order = np.random.default_rng(0).permutation(coordinates[0].size)
     if coloring is None:
         axes.scatter(*coordinates, c=OKABE_ITO[0], **style)
         return
+    order = np.random.default_rng(0).permutation(coordinates[0].size)
     grey = coloring.missing() if isinstance(coloring, Continuum) else coloring.codes < 0
-    for chosen in (order[grey[order]], order[~grey[order]]):  # grey points are drawn first
-        if not chosen.size:
-            continue
-        if isinstance(coloring, Continuum):
-            _scatter_values(axes, coordinates, coloring, chosen, style)
-        else:
-            _scatter_categories(axes, coordinates, coloring, chosen, style)
+    for rows in (order[grey[order]], order[~grey[order]]):  # grey points are drawn first
+        if rows.size:
+            for chosen, look in _alike(of_rows(coloring, rows)):
+                axes.scatter(*[x[rows[chosen]] for x in coordinates], **look, **style)
 
 
-def _scatter_values(
-    axes: Any,
-    coordinates: tuple[np.ndarray, ...],
-    coloring: Continuum,
-    chosen: np.ndarray,
-    style: dict[str, Any],
-) -> None:
-    points = [x[chosen] for x in coordinates]
-    if np.isnan(coloring.values[chosen[0]]):
-        axes.scatter(*points, c=GREY, **style)
-        return
-    axes.scatter(
-        *points,
-        c=np.clip(coloring.values[chosen], coloring.low, coloring.high),
-        vmin=coloring.low,
-        vmax=coloring.high,
-        cmap=coloring.color_map,
-        **style,
-    )
-
-
-def _scatter_categories(
-    axes: Any,
-    coordinates: tuple[np.ndarray, ...],
-    coloring: Categories,
-    chosen: np.ndarray,
-    style: dict[str, Any],
-) -> None:
-    from matplotlib.colors import to_rgba_array
-
-    codes = coloring.codes[chosen]
-    colors = to_rgba_array(coloring.palette())
-    markers = np.array([coloring.marker(code) for code in range(-2, len(coloring.names))])
-    of_rows = markers[codes + 2]
-    for marker in np.unique(of_rows):
-        same = of_rows == marker
-        points = [x[chosen[same]] for x in coordinates]
-        axes.scatter(*points, c=colors[codes[same] + 2], marker=marker, **style)
+def _alike(coloring: Coloring) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Points that one call can draw, and their colors and marker."""
+    if isinstance(coloring, Categories):
+        markers = np.array([coloring.marker(code) for code in range(-2, len(coloring.names))])
+        of_points, colors = markers[coloring.codes + 2], row_colors(coloring)
+        for marker in np.unique(of_points):
+            same = of_points == marker
+            yield same, {"c": colors[same], "marker": marker}
+    elif coloring is not None and coloring.missing().all():
+        yield slice(None), {"c": GREY}
+    elif coloring is not None:
+        low, high = coloring.low, coloring.high
+        scale = {"vmin": low, "vmax": high, "cmap": coloring.color_map}
+        yield slice(None), {"c": np.clip(coloring.values, low, high), **scale}

@@ -1,11 +1,11 @@
-"""From one label per row to one color per row, and the entries of a legend or color bar."""
+"""From one label per row to one color per row, and the legend or color bar beside a map."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,18 @@ from lowland.plot._figure import (
     LONG_PALETTE,
     MARKERS,
     OKABE_ITO,
+    PANEL,
     SEQUENTIAL,
+    TEXT,
     category_colors,
+    new_figure,
     one_line,
+    write_legend,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_CATEGORIES = len(LONG_PALETTE)
 MOST_NUMBERS = 20  # up to this many different whole numbers are classes
@@ -84,9 +92,11 @@ Coloring = Categories | Continuum | None
 
 
 def encode_labels(
-    labels: Sequence[Any] | np.ndarray, n: int, center: float | None = None
-) -> Categories | Continuum:
+    labels: Sequence[Any] | np.ndarray | None, n: int, center: float | None = None
+) -> Coloring:
     """Categories for names and for a few distinct numbers, a continuum for many numbers."""
+    if labels is None:
+        return None
     if isinstance(labels, np.ma.MaskedArray):
         objects = labels.data.astype(object)
         objects[np.ma.getmaskarray(labels)] = None
@@ -153,12 +163,12 @@ def _as_numbers(labels: np.ndarray) -> np.ndarray:
     listed = labels.tolist()
     if str in set(map(type, listed)):  # the usual case, without inspecting each value
         return labels
-    kinds = {type(value) for value in listed if not _is_missing(value)}
+    kinds = {type(value) for value in listed if not is_missing(value)}
     if not kinds or not all(issubclass(kind, int | float | np.number) for kind in kinds):
         return labels
     if any(issubclass(kind, bool | complex | np.complexfloating) for kind in kinds):
         return labels
-    return np.array([np.nan if _is_missing(v) else v for v in listed], dtype=np.float64)
+    return np.array([np.nan if is_missing(v) else v for v in listed], dtype=np.float64)
 
 
 def _categories(labels: np.ndarray) -> Categories:
@@ -166,7 +176,7 @@ def _categories(labels: np.ndarray) -> Categories:
     # A dictionary is faster than sorting a million names, and only distinct values are looked at.
     listed = list(labels) if labels.dtype.kind in "mM" else labels.tolist()
     code: dict[Any, int] = dict.fromkeys(listed, -1)
-    values = [value for value in code if not _is_missing(value)]
+    values = [value for value in code if not is_missing(value)]
     code.update(zip(values, range(len(values)), strict=True))
     codes = np.fromiter(map(code.__getitem__, listed), dtype=np.int64, count=labels.size)
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
@@ -182,7 +192,8 @@ def _categories(labels: np.ndarray) -> Categories:
     return Categories(code_of[codes], names, len(values) - len(kept))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a label is missing."""
     # NaN and NaT differ from themselves; a comparison with pandas' NA has no truth value.
     if value is None or type(value).__name__ == "NAType":
         return True
@@ -202,3 +213,99 @@ def _name(value: Any) -> str:
         value = value.decode(errors="replace")
     text = f"{value:g}" if isinstance(value, float) else str(value)
     return one_line(text, most=24) or "(empty)"
+
+
+def row_colors(coloring: Coloring, missing: str | None = None) -> np.ndarray:
+    """RGBA of each row; ``missing`` is the color of a missing category, if it is not grey."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgba, to_rgba_array
+
+    if isinstance(coloring, Categories):
+        grey, *others = coloring.palette()
+        return to_rgba_array([missing or grey, *others])[coloring.codes + 2]
+    assert coloring is not None
+    # Halves, because the difference of two large numbers may overflow.
+    span = coloring.high / 2 - coloring.low / 2
+    with np.errstate(invalid="ignore"):
+        shares = np.clip((coloring.values / 2 - coloring.low / 2) / span, 0.0, 1.0)
+    colors = colormaps[coloring.color_map](np.nan_to_num(shares))
+    colors[coloring.missing()] = to_rgba(GREY)
+    return colors
+
+
+# The legend or the color bar beside a map.
+
+
+ENTRIES_PER_COLUMN = 21
+LONGEST_TITLE = 24
+
+
+def figure_beside_legend(
+    coloring: Coloring, label_name: str | None = None, width: float = PANEL, height: float = PANEL
+) -> Figure:
+    """An empty figure of this size in inches, and with room for the legend beside it."""
+    beside, legend_height = legend_size(coloring, label_name)
+    return new_figure(width + beside, max(height, legend_height))
+
+
+def legend_size(coloring: Coloring, label_name: str | None = None) -> tuple[float, float]:
+    """Inches to leave beside the map, and inches the legend is high."""
+    if not isinstance(coloring, Categories):
+        return 0.3 if coloring is None else 1.2, 0.0
+    entries = [coloring.name(code) for code in coloring.present()]
+    columns = _columns(len(entries))
+    longest = max(len(name) for name in [*entries, one_line(label_name or "", LONGEST_TITLE)])
+    rows = -(-len(entries) // columns) + bool(label_name)
+    return 0.25 + columns * (0.35 + 0.095 * longest), 0.5 + 0.23 * rows
+
+
+def add_legend(
+    figure: Figure,
+    panels: Sequence[Axes],
+    coloring: Coloring,
+    label_name: str | None = None,
+    codes: list[int] | None = None,
+) -> None:
+    """Beside the panels, outside of them; ``codes`` limits it to some categories."""
+    if isinstance(coloring, Categories):
+        shown = coloring.present() if codes is None else codes
+        entries = [(coloring.name(c), coloring.color(c), coloring.marker(c)) for c in shown]
+        if entries:
+            _write_dots(figure, entries, label_name, loc="outside right center")
+    elif isinstance(coloring, Continuum):
+        bar = _color_bar(figure, panels, coloring, label_name)
+        if coloring.missing().any():
+            below = {"loc": "upper left", "bbox_to_anchor": (-0.6, -0.04), "borderaxespad": 0}
+            _write_dots(bar, [("missing", GREY, "o")], None, **below)
+
+
+def _write_dots(
+    owner: Any, entries: list[tuple[str, str, str]], title: str | None, **place: Any
+) -> None:
+    """A legend of names, colors and markers."""
+    from matplotlib.lines import Line2D
+
+    dot: dict[str, Any] = {"linestyle": "", "markersize": 6, "markeredgewidth": 0}
+    dots = [Line2D([], [], color=color, marker=marker, **dot) for _, color, marker in entries]
+    look = {"handletextpad": 0.2, "columnspacing": 1.0, "ncols": _columns(len(entries))}
+    look["title"] = one_line(title, LONGEST_TITLE) if title else None
+    write_legend(owner, dots, [name for name, *_ in entries], **look, **place)
+
+
+def _columns(n_entries: int) -> int:
+    return -(-n_entries // ENTRIES_PER_COLUMN)
+
+
+def _color_bar(
+    figure: Figure, panels: Sequence[Axes], coloring: Continuum, label_name: str | None
+) -> Axes:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    scale = ScalarMappable(Normalize(coloring.low, coloring.high), coloring.color_map)
+    bar = figure.colorbar(
+        scale, ax=list(panels), shrink=0.7, aspect=25, extend=coloring.extend(), extendfrac=0.03
+    )
+    bar.set_label(one_line(label_name or ""), **TEXT)
+    bar.outline.set_visible(False)
+    return bar.ax

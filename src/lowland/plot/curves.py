@@ -19,7 +19,10 @@ from lowland.plot._figure import (
     hide_upper_spines,
     name_axes,
     new_figure,
+    one_each,
     one_line,
+    write_legend,
+    write_own_legend,
     write_title,
 )
 
@@ -89,7 +92,11 @@ def loss_plot(
     for color, (name, curve) in zip(OKABE_ITO, curves.items(), strict=False):
         axes.plot(steps, curve, color=color, marker=marker, markersize=3, label=name)
     if held_out is not None:
-        _mark_lowest(axes, steps, curves["held out"])
+        best = int(np.argmin(curves["held out"]))
+        ring: dict[str, Any] = {"marker": "o", "markersize": 8, "fillstyle": "none"}
+        lowest = curves["held out"][best]
+        axes.plot(steps[best], lowest, color=OKABE_ITO[1], label="lowest", linestyle="", **ring)
+        write_own_legend(axes, fontsize=9)
     _choose_scale(axes, np.concatenate(list(curves.values())))
     hide_upper_spines(axes)
     name_axes(axes, step_name, loss_name)
@@ -111,14 +118,6 @@ def loss_plot(
         )
     write_title(figure, title)
     return figure
-
-
-def _mark_lowest(axes: Axes, steps: np.ndarray, held_out: np.ndarray) -> None:
-    """A ring at the lowest loss of held-out rows, and a legend."""
-    best = int(np.argmin(held_out))
-    ring: dict[str, Any] = {"marker": "o", "markersize": 8, "fillstyle": "none", "linestyle": ""}
-    axes.plot(steps[best], held_out[best], color=OKABE_ITO[1], label="lowest", **ring)
-    axes.legend(frameon=False, fontsize=9)
 
 
 def _choose_scale(axes: Axes, losses: np.ndarray) -> None:
@@ -174,10 +173,9 @@ def scree_plot(
     """
     shares = check_vector(shares, "shares")
     if (shares < -1e-12).any() or shares.sum() > 1 + 1e-6:
-        raise DataError(
-            f"shares must be at least 0 and add up to 1 at most, but go from {shares.min():g} and "
-            f"add up to {shares.sum():g}; divide by the whole variance."
-        )
+        found = f"go from {shares.min():g} and add up to {shares.sum():g}"
+        wanted = "at least 0 and add up to 1 at most"
+        raise DataError(f"shares must be {wanted}, but {found}; divide by the whole variance.")
     figure = new_figure(9.0, 3.8)
     each, together = figure.subplots(1, 2)
     number = np.arange(1, shares.size + 1)
@@ -191,10 +189,8 @@ def scree_plot(
         _draw_chance(each, shares, check_vector(chance, "chance")[: shares.size])
     if show_elbow:
         _draw_elbow(each, shares)
-    if each.get_legend_handles_labels()[0]:
-        legend = each.legend(frameon=False, fontsize=9)
-        for text in legend.get_texts():
-            text.set(**TEXT)
+    if chance is not None or show_elbow:
+        write_own_legend(each, fontsize=9)
     name_axes(each, "component", "% of the variance")
     _together(together, number, np.cumsum(shares), marks)
     for axes in (each, together):
@@ -297,9 +293,7 @@ def selection_plot(
     ['b', 'c', 'a']
     """
     scores = check_vector(scores, "scores")
-    names = [f"column {i}" for i in range(scores.size)] if names is None else list(names)
-    if len(names) != scores.size:
-        raise DataError(f"there are {len(names)} names for {scores.size} scores.")
+    names = one_each(names, [f"column {i}" for i in range(scores.size)], "names", "scores")
     if n_columns < 1:
         raise ParameterError(f"n_columns={n_columns} must be at least 1.")
     best = np.argsort(-scores, kind="stable")[:n_columns]
@@ -318,9 +312,8 @@ def selection_plot(
     lines.xaxis.get_major_locator().set_params(integer=True)
     if curves:
         above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(curves)}
-        legend = lines.legend(frameon=False, fontsize=9, **above)
-        for text, name in zip(legend.get_texts(), curves, strict=True):
-            text.set(text=one_line(str(name), 40), **TEXT)
+        written = [one_line(str(name), 40) for name in curves]
+        write_legend(lines, lines.get_legend_handles_labels()[0], written, fontsize=9, **above)
     for axes in (bars, lines):
         hide_upper_spines(axes)
     write_title(figure, title)
@@ -441,7 +434,7 @@ def _draw_edges(axes: Axes) -> None:
         axes.plot(dimensions, edge, "o-", color=color, markersize=3, label=label)
     axes.axvline(TOLD, color="#d0d0d0", linewidth=0.8, zorder=0)
     axes.set(xlim=(0.5, MOST_DIMENSIONS + 0.5), ylim=(0, 104), xticks=[1, 5, 10, 15, 20])
-    _write_legend(axes, "lower right")
+    write_own_legend(axes, loc="lower right", fontsize=8)
     axes.set_title("edge of a cube with a share of the data", fontsize=10, **TEXT)
     name_axes(axes, "dimensions", "% of the whole edge")
 
@@ -469,12 +462,6 @@ def _draw_distances(axes: Axes, tables: dict[str, np.ndarray]) -> None:
         axes.stairs(density, edges, color=color, fill=True, alpha=0.15, linewidth=0)
     axes.set_xlim(0, most)
     axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # with room for the legend
-    _write_legend(axes, "upper right")
+    write_own_legend(axes, loc="upper right", fontsize=8)
     axes.set_title("distances between rows", fontsize=10, **TEXT)
     name_axes(axes, "distance / mean distance", "% of the pairs")
-
-
-def _write_legend(axes: Axes, place: str) -> None:
-    legend = axes.legend(loc=place, frameon=False, fontsize=8)
-    for text in legend.get_texts():
-        text.set(**TEXT)

@@ -19,10 +19,11 @@ from lowland.plot._figure import (
     name_axes,
     new_figure,
     one_line,
+    write_legend,
     write_title,
 )
 from lowland.plot.colors import continuum, robust_limits
-from lowland.plot.maps import draw_map
+from lowland.plot.maps import Captions, draw_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,27 +70,31 @@ def rnx_plot(
     if not curves:
         raise DataError("there are no curves to draw.")
     checked = {name: check_vector(curve, f"the curve {name!r}") for name, curve in curves.items()}
-    areas = {name: _area(curve) for name, curve in checked.items()}
+    areas, lines = {name: _area(curve) for name, curve in checked.items()}, {}
     figure = new_figure(6.6, 4.2)
     axes = figure.subplots()
     palette = category_colors(min(len(checked), 10))
     for i, (name, curve) in enumerate(checked.items()):
         color, line = palette[i % 10], LINES[i // 10 % len(LINES)]
         shown = _drawn_positions(curve.size)
-        axes.plot(shown + 1, curve[shown], linewidth=1.6, color=color, linestyle=line)
+        style: dict[str, Any] = {"linewidth": 1.6, "color": color, "linestyle": line}
+        (lines[name],) = axes.plot(shown + 1, curve[shown], **style)
         if errors is not None and name in errors:
             error = check_vector(errors[name], f"the errors of {name!r}", curve.size)[shown]
             band = curve[shown] - 2 * error, curve[shown] + 2 * error
             axes.fill_between(shown + 1, *band, color=color, alpha=0.2, linewidth=0)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
-    lowest = min(float(curve.min()) for curve in checked.values())
-    highest = max(float(curve.max()) for curve in checked.values())
+    values = np.concatenate(list(checked.values()))
+    lowest, highest = float(values.min()), float(values.max())
     axes.set_ylim(min(0.0, 1.05 * lowest), min(1.0, 1.08 * max(highest, 0.1)))
     axes.set_xlim(1, max(2, *(curve.size for curve in checked.values())))
     hide_upper_spines(axes)
     name_axes(axes, "size K of the neighborhood", "R_NX(K)")
-    _legend(axes, list(checked), areas)
+    best_first = sorted(checked, key=lambda name: -areas[name])
+    names = [f"{one_line(name, 24)} ({areas[name]:.2f})" for name in best_first]
+    beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "title": "map (area)"}
+    write_legend(axes, [lines[name] for name in best_first], names, **beside)
     write_title(figure, title)
     return figure
 
@@ -103,21 +108,6 @@ def _drawn_positions(n: int) -> np.ndarray:
     """Positions that are dense enough for a logarithmic scale: all at first, then fewer."""
     steps = np.unique(np.round(np.geomspace(1, n, MOST_POINTS)).astype(np.int64))
     return (steps if n > MOST_POINTS else np.arange(1, n + 1)) - 1
-
-
-def _legend(axes: Axes, names: list[str], areas: dict[str, float]) -> None:
-    ranked = sorted(range(len(names)), key=lambda i: -areas[names[i]])
-    lines = axes.get_lines()
-    legend = axes.legend(
-        [lines[i] for i in ranked],
-        ["name"] * len(ranked),
-        title="map (area)",
-        loc="center left",
-        bbox_to_anchor=(1.01, 0.5),
-        frameon=False,
-    )
-    for text, i in zip(legend.get_texts(), ranked, strict=True):
-        text.set(text=f"{one_line(names[i], 24)} ({areas[names[i]]:.2f})", **TEXT)
 
 
 # The Shepard diagram: distances in the map against distances in the data.
@@ -255,9 +245,7 @@ def distortion_map(
         low, high = robust_limits(finite)
         limits = (best, high) if errors else (low if low < best else best - 1.0, best)
         coloring = continuum(values, limits=limits, color_map="plasma_r" if errors else "plasma")
-    return draw_map(
-        Y, coloring, title=title, label_name=measure, axis_names=axis_names, density=density
-    )
+    return draw_map(Y, coloring, Captions(title, measure, axis_names), density=density)
 
 
 # Time and error of an approximation, by the parameter that trades one for the other.
