@@ -14,7 +14,8 @@ from lowland.plot import (
     reconstruction_pairs,
     save_figure,
 )
-from lowland.plot._figure import category_colors, png_bytes
+from lowland.plot._figure import png_bytes
+from lowland.plot._style import category_colors
 from lowland.plot.decoding import grid_over
 from support.cases import each
 

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 
 from lowland._base.errors import DataError
 from lowland.plot import save_figure, scatter_map
-from lowland.plot._figure import GREY, OKABE_ITO
+from lowland.plot._style import GREY, OKABE_ITO
 from support.cases import each
 
 rng = np.random.default_rng(0)

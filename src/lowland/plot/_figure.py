@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lowland._base.errors import DataError, ParameterError, unknown_name
+from lowland._base.errors import ParameterError, unknown_name
+from lowland.plot._style import ARROW, INK, TEXT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,53 +21,7 @@ if TYPE_CHECKING:
 
     from lowland.plot._map_figure import MapFigure
 
-# The colors of all pictures, which color-blind people can distinguish.
-
-
-# Okabe & Ito (2008) without yellow, which is hardly visible in small points on white.
-OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
-
-# The first ten are chosen among the palettes of Okabe & Ito, Tol and Petroff: the smallest
-# difference of two of them, to normal, red-blind and green-blind eyes alike, is largest. Each
-# further one is the color farthest, to the same eyes, from all before it, from grey and from white.
-LONG_PALETTE = (
-    *("#4477aa", "#ffa90e", "#009e73", "#bd1f01", "#33bbee"),
-    *("#832db6", "#e76300", "#332288", "#882255", "#000000"),
-    *("#d23cff", "#0000f0", "#69f087", "#96b478", "#ff78c3"),
-    *("#965a78", "#692d00", "#5a4b87", "#1e690f", "#69e1ff"),
-    *("#a578d2", "#f0004b", "#d22da5", "#004b3c", "#5a784b"),
-    *("#a54bd2", "#ff874b", "#690069", "#3cb4a5", "#c3e13c"),
-)
-# With many colors, the shape helps if points are large enough.
-MARKERS = ("o", "^", "s")
-
-GREY = "#c8c8c8"  # a label is missing
-DARK_GREY = "#8c8c8c"  # categories beyond the palette
-INK = "#404040"  # lines and notes that are not data
-
-SEQUENTIAL = "viridis"
-DIVERGING = "coolwarm"  # its middle is grey, which is visible on white
-
-
-def category_colors(n: int) -> tuple[str, ...]:
-    """n different colors, of the shortest palette that has as many."""
-    return (OKABE_ITO if n <= len(OKABE_ITO) else LONG_PALETTE)[:n]
-
-
 GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")  # the spaces in 10 000 000
-PANEL = 5.0  # inches that a map measures
-TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is not a formula
-
-ARROW: dict[str, Any] = {
-    "arrowstyle": "-|>",
-    "mutation_scale": 7,
-    "shrinkA": 0,
-    "shrinkB": 0,
-    "linewidth": 1.0,
-    "color": INK,
-    "zorder": 3,
-}
-
 FORMATS = ("jpeg", "jpg", "pdf", "png", "svg", "tif", "tiff", "webp")
 # Metadata of the files; a date would make the files of two runs differ.
 METADATA: dict[str, dict[str, None]] = {
@@ -180,21 +133,19 @@ def note(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="right", fontsize=7, color=INK, pad=3, **TEXT)
 
 
-def write_legend(owner: Any, handles: Any, names: Sequence[str], **look: Any) -> None:
-    """A legend of axes or of a figure, without a frame.
+def write_legend(owner: Any, handles: Any = None, names: Sequence[str] = (), **look: Any) -> None:
+    """A legend of axes or of a figure, without a frame; by default of all that has a name there.
 
     The names are written afterwards: matplotlib drops entries whose name begins with an underscore,
     and would take a dollar sign for a formula.
     """
+    if handles is None:
+        handles, own_names = owner.get_legend_handles_labels()
+        names = names or own_names
     legend = owner.legend(handles, ["name"] * len(names), frameon=False, **look)
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set(text=name, **TEXT)
     legend.get_title().set(**TEXT)
-
-
-def write_own_legend(axes: Axes, **look: Any) -> None:
-    """A legend of what the axes hold under a name."""
-    write_legend(axes, *axes.get_legend_handles_labels(), **look)
 
 
 def add_arrow(axes: Axes, start: Any, end: Any, **look: Any) -> None:
@@ -204,69 +155,3 @@ def add_arrow(axes: Axes, start: Any, end: Any, **look: Any) -> None:
     arrow = FancyArrowPatch(start, end, **{**ARROW, **look})
     arrow.set_in_layout(False)
     axes.add_patch(arrow)
-
-
-def one_each(given: Sequence[Any] | None, usual: list[str], what: str, things: str) -> list[str]:
-    """One text for each thing, as given or as usual."""
-    if given is None:
-        return usual
-    if len(given) != len(usual):
-        raise DataError(f"there are {len(given)} {what} for {len(usual)} {things}.")
-    return [str(text) for text in given]
-
-
-def sample_rows(n: int, most: int) -> np.ndarray:
-    """The rows to draw, ascending: all of them, or a random sample."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
-
-
-def check_map(Y: Any, name: str = "the map") -> np.ndarray:
-    """Coordinates as float64, in units that matplotlib can handle."""
-    Y = check_table(Y, name)
-    return Y / drawable_unit(Y)
-
-
-def drawable_unit(*parts: np.ndarray) -> float:
-    """A divisor for coordinates whose units matplotlib cannot draw; 1 for most.
-
-    There are no ticks, so that extreme units may be rescaled.
-    """
-    reach = max(float(np.abs(part).max()) for part in parts)
-    return 1.0 if reach == 0 or 1e-9 < reach < 1e30 else reach
-
-
-def check_table(Y: Any, name: str, *, may_be_missing: bool = False) -> np.ndarray:
-    """Numbers in rows and columns, as float64; finite, or NaN where they may be missing."""
-    Y = _as_numbers(Y, name)
-    if Y.ndim != 2 or 0 in Y.shape:
-        raise DataError(f"{name} must have rows and columns, but has shape {Y.shape}.")
-    if may_be_missing:
-        return np.where(np.isfinite(Y), Y, np.nan)
-    finite = np.isfinite(Y).all(axis=1)
-    if not finite.all():
-        found = f"{name} holds NaN or infinity, first in row {int(np.argmin(finite))}"
-        raise DataError(f"{found}; leave such rows out, with their labels.")
-    return Y
-
-
-def check_vector(
-    values: Any, name: str, n: int | None = None, *, may_be_missing: bool = False
-) -> np.ndarray:
-    """One number per entry, finite unless some may be missing."""
-    values = _as_numbers(values, name)
-    if values.ndim != 1 or values.size == 0 or n not in (None, values.size):
-        wanted = "one number per entry" if n is None else f"{n} numbers"
-        raise DataError(f"{name} must hold {wanted}, but has shape {values.shape}.")
-    if not may_be_missing and not np.isfinite(values).all():
-        entry = int(np.argmin(np.isfinite(values)))
-        raise DataError(f"{name} holds {values[entry]} at position {entry}.")
-    return values
-
-
-def _as_numbers(values: Any, name: str) -> np.ndarray:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds something that is not a number: {error}.") from None

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland.plot._figure import GREY, OKABE_ITO, note
+from lowland.plot._figure import note
+from lowland.plot._style import GREY, OKABE_ITO
 from lowland.plot.colors import Categories, Coloring, Continuum, of_rows, row_colors
 
 if TYPE_CHECKING:

@@ -1,34 +1,26 @@
-"""From one label per row to one color per row, and the legend or color bar beside a map."""
+"""From one label per row to one color per row."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.plot._figure import (
+from lowland.plot._figure import one_line
+from lowland.plot._style import (
     DARK_GREY,
     DIVERGING,
     GREY,
     LONG_PALETTE,
     MARKERS,
     OKABE_ITO,
-    PANEL,
     SEQUENTIAL,
-    TEXT,
     category_colors,
-    new_figure,
-    one_line,
-    write_legend,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_CATEGORIES = len(LONG_PALETTE)
 MOST_NUMBERS = 20  # up to this many different whole numbers are classes
@@ -231,81 +223,3 @@ def row_colors(coloring: Coloring, missing: str | None = None) -> np.ndarray:
     colors = colormaps[coloring.color_map](np.nan_to_num(shares))
     colors[coloring.missing()] = to_rgba(GREY)
     return colors
-
-
-# The legend or the color bar beside a map.
-
-
-ENTRIES_PER_COLUMN = 21
-LONGEST_TITLE = 24
-
-
-def figure_beside_legend(
-    coloring: Coloring, label_name: str | None = None, width: float = PANEL, height: float = PANEL
-) -> Figure:
-    """An empty figure of this size in inches, and with room for the legend beside it."""
-    beside, legend_height = legend_size(coloring, label_name)
-    return new_figure(width + beside, max(height, legend_height))
-
-
-def legend_size(coloring: Coloring, label_name: str | None = None) -> tuple[float, float]:
-    """Inches to leave beside the map, and inches the legend is high."""
-    if not isinstance(coloring, Categories):
-        return 0.3 if coloring is None else 1.2, 0.0
-    entries = [coloring.name(code) for code in coloring.present()]
-    columns = _columns(len(entries))
-    longest = max(len(name) for name in [*entries, one_line(label_name or "", LONGEST_TITLE)])
-    rows = -(-len(entries) // columns) + bool(label_name)
-    return 0.25 + columns * (0.35 + 0.095 * longest), 0.5 + 0.23 * rows
-
-
-def add_legend(
-    figure: Figure,
-    panels: Sequence[Axes],
-    coloring: Coloring,
-    label_name: str | None = None,
-    codes: list[int] | None = None,
-) -> None:
-    """Beside the panels, outside of them; ``codes`` limits it to some categories."""
-    if isinstance(coloring, Categories):
-        shown = coloring.present() if codes is None else codes
-        entries = [(coloring.name(c), coloring.color(c), coloring.marker(c)) for c in shown]
-        if entries:
-            _write_dots(figure, entries, label_name, loc="outside right center")
-    elif isinstance(coloring, Continuum):
-        bar = _color_bar(figure, panels, coloring, label_name)
-        if coloring.missing().any():
-            below = {"loc": "upper left", "bbox_to_anchor": (-0.6, -0.04), "borderaxespad": 0}
-            _write_dots(bar, [("missing", GREY, "o")], None, **below)
-
-
-def _write_dots(
-    owner: Any, entries: list[tuple[str, str, str]], title: str | None, **place: Any
-) -> None:
-    """A legend of names, colors and markers."""
-    from matplotlib.lines import Line2D
-
-    dot: dict[str, Any] = {"linestyle": "", "markersize": 6, "markeredgewidth": 0}
-    dots = [Line2D([], [], color=color, marker=marker, **dot) for _, color, marker in entries]
-    look = {"handletextpad": 0.2, "columnspacing": 1.0, "ncols": _columns(len(entries))}
-    look["title"] = one_line(title, LONGEST_TITLE) if title else None
-    write_legend(owner, dots, [name for name, *_ in entries], **look, **place)
-
-
-def _columns(n_entries: int) -> int:
-    return -(-n_entries // ENTRIES_PER_COLUMN)
-
-
-def _color_bar(
-    figure: Figure, panels: Sequence[Axes], coloring: Continuum, label_name: str | None
-) -> Axes:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    scale = ScalarMappable(Normalize(coloring.low, coloring.high), coloring.color_map)
-    bar = figure.colorbar(
-        scale, ax=list(panels), shrink=0.7, aspect=25, extend=coloring.extend(), extendfrac=0.03
-    )
-    bar.set_label(one_line(label_name or ""), **TEXT)
-    bar.outline.set_visible(False)
-    return bar.ax

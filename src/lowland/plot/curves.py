@@ -10,21 +10,16 @@ import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
 from lowland._engines.linalg.principal_axes import elbow
+from lowland.plot._checks import check_table, check_vector, one_each
 from lowland.plot._figure import (
-    INK,
-    OKABE_ITO,
-    TEXT,
-    check_table,
-    check_vector,
     hide_upper_spines,
     name_axes,
     new_figure,
-    one_each,
     one_line,
     write_legend,
-    write_own_legend,
     write_title,
 )
+from lowland.plot._style import INK, OKABE_ITO, TEXT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +91,7 @@ def loss_plot(
         ring: dict[str, Any] = {"marker": "o", "markersize": 8, "fillstyle": "none"}
         lowest = curves["held out"][best]
         axes.plot(steps[best], lowest, color=OKABE_ITO[1], label="lowest", linestyle="", **ring)
-        write_own_legend(axes, fontsize=9)
+        write_legend(axes, fontsize=9)
     _choose_scale(axes, np.concatenate(list(curves.values())))
     hide_upper_spines(axes)
     name_axes(axes, step_name, loss_name)
@@ -190,7 +185,7 @@ def scree_plot(
     if show_elbow:
         _draw_elbow(each, shares)
     if chance is not None or show_elbow:
-        write_own_legend(each, fontsize=9)
+        write_legend(each, fontsize=9)
     name_axes(each, "component", "% of the variance")
     _together(together, number, np.cumsum(shares), marks)
     for axes in (each, together):
@@ -313,7 +308,7 @@ def selection_plot(
     if curves:
         above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(curves)}
         written = [one_line(str(name), 40) for name in curves]
-        write_legend(lines, lines.get_legend_handles_labels()[0], written, fontsize=9, **above)
+        write_legend(lines, names=written, fontsize=9, **above)
     for axes in (bars, lines):
         hide_upper_spines(axes)
     write_title(figure, title)
@@ -434,7 +429,7 @@ def _draw_edges(axes: Axes) -> None:
         axes.plot(dimensions, edge, "o-", color=color, markersize=3, label=label)
     axes.axvline(TOLD, color="#d0d0d0", linewidth=0.8, zorder=0)
     axes.set(xlim=(0.5, MOST_DIMENSIONS + 0.5), ylim=(0, 104), xticks=[1, 5, 10, 15, 20])
-    write_own_legend(axes, loc="lower right", fontsize=8)
+    write_legend(axes, loc="lower right", fontsize=8)
     axes.set_title("edge of a cube with a share of the data", fontsize=10, **TEXT)
     name_axes(axes, "dimensions", "% of the whole edge")
 
@@ -462,6 +457,6 @@ def _draw_distances(axes: Axes, tables: dict[str, np.ndarray]) -> None:
         axes.stairs(density, edges, color=color, fill=True, alpha=0.15, linewidth=0)
     axes.set_xlim(0, most)
     axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # with room for the legend
-    write_own_legend(axes, loc="upper right", fontsize=8)
+    write_legend(axes, loc="upper right", fontsize=8)
     axes.set_title("distances between rows", fontsize=10, **TEXT)
     name_axes(axes, "distance / mean distance", "% of the pairs")

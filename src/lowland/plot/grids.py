@@ -9,30 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, ParameterError, unknown_name
-from lowland.plot._figure import (
-    GREY,
-    INK,
-    OKABE_ITO,
-    PANEL,
-    SEQUENTIAL,
-    TEXT,
-    check_table,
-    check_vector,
-    new_figure,
-    note,
-    one_each,
-    one_line,
-    write_title,
-)
+from lowland.plot._checks import check_table, check_vector, one_each
+from lowland.plot._figure import new_figure, note, one_line, write_title
+from lowland.plot._legend import add_legend, figure_beside_legend
+from lowland.plot._style import GREY, INK, OKABE_ITO, PANEL, SEQUENTIAL, TEXT
 from lowland.plot.colors import (
     MISSING,
     Categories,
     Coloring,
     Continuum,
-    add_legend,
     continuum,
     encode_labels,
-    figure_beside_legend,
     of_rows,
     row_colors,
 )

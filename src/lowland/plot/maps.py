@@ -9,35 +9,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
-from lowland.plot._figure import (
-    INK,
-    OKABE_ITO,
-    PANEL,
-    TEXT,
+from lowland.plot._checks import (
     check_map,
     check_table,
     check_vector,
     drawable_unit,
+    one_each,
+    sample_rows,
+)
+from lowland.plot._figure import (
     hide_upper_spines,
     name_axes,
     new_figure,
     note,
-    one_each,
     one_line,
-    sample_rows,
     write_title,
 )
+from lowland.plot._legend import add_legend, figure_beside_legend, legend_size
 from lowland.plot._placement import write_names
 from lowland.plot._points import DENSE, draw_points, frame, point_style, scatter_in_random_order
-from lowland.plot.colors import (
-    Categories,
-    Coloring,
-    add_legend,
-    encode_labels,
-    figure_beside_legend,
-    legend_size,
-    of_rows,
-)
+from lowland.plot._style import INK, OKABE_ITO, PANEL, TEXT
+from lowland.plot.colors import Categories, Coloring, encode_labels, of_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

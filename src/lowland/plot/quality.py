@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._base.errors import DataError
+from lowland.plot._checks import check_map, check_vector
 from lowland.plot._figure import (
-    INK,
-    OKABE_ITO,
-    TEXT,
-    category_colors,
-    check_map,
-    check_vector,
     hide_upper_spines,
     name_axes,
     new_figure,
@@ -22,6 +17,7 @@ from lowland.plot._figure import (
     write_legend,
     write_title,
 )
+from lowland.plot._style import INK, OKABE_ITO, TEXT, category_colors
 from lowland.plot.colors import continuum, robust_limits
 from lowland.plot.maps import Captions, draw_map
 

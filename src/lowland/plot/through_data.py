@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.plot._figure import (
-    DARK_GREY,
-    PANEL,
-    add_arrow,
+from lowland.plot._checks import (
     check_map,
     check_table,
     check_vector,
     drawable_unit,
-    name_axes,
-    note,
     one_each,
-    one_line,
     sample_rows,
-    write_title,
 )
+from lowland.plot._figure import add_arrow, name_axes, note, one_line, write_title
+from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._placement import write_names
 from lowland.plot._points import draw_points, frame
-from lowland.plot.colors import add_legend, encode_labels, figure_beside_legend
+from lowland.plot._style import DARK_GREY, PANEL
+from lowland.plot.colors import encode_labels
 from lowland.plot.maps import Captions, axis_labels
 
 if TYPE_CHECKING:
