@@ -25,6 +25,7 @@ from lowland.report.payload import (
     pack,
     pack_array,
     pack_numbers,
+    pick,
     unpack_codes,
 )
 from lowland.report.summary import Summary, Values
@@ -217,7 +218,7 @@ def island_names(
             raise DataError(
                 f"labels[{name!r}] has {len(given)} values, but there are {len(clusters)} clusters."
             )
-        chosen = given[rows] if isinstance(given, np.ndarray) else [given[row] for row in rows]
+        chosen = pick(given, rows)
         numbers = as_numbers(chosen)
         if numbers is not None and is_continuum(numbers):
             table = TableNumbers(numbers[:, None], [name])
@@ -335,6 +336,7 @@ def _shortened(text: str) -> str:
 
 MOST_NEIGHBOR_POINTS = 30_000
 MOST_NEIGHBORS = 15
+NO_RANK = 2**16 - 1  # no point, as there are fewer
 REACH = 75  # a data neighbor is near in the map if it is among so many nearest
 MOST_COLUMNS = 200
 MOST_VALUE_BYTES = 8_000_000
@@ -356,7 +358,7 @@ def pack_page(summary: Summary) -> dict[str, Any]:
     packed["images"] = pack_images(summary.get("images"), rows, len(summary["ids"]))
     # That a pixel is high in an island tells a reader nothing.
     numbers = None if chosen is None or summary.get("images") is not None else chosen.values
-    labels = {name: _shown(given, rows) for name, given in summary["labels"].items()}
+    labels = {name: pick(given, rows) for name, given in summary["labels"].items()}
     for entry in packed["maps"]:
         found = island_names(unpack_codes(entry["clusters"]), labels, numbers)
         entry["names"] = [[*names[:-1][: MOST_NAMES - 1], names[-1]] for names in found]
@@ -385,12 +387,6 @@ def viewer_notes(packed: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _shown(values: Any, rows: np.ndarray) -> Any:
-    if len(rows) == len(values):
-        return values
-    return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]
-
-
 # --- neighbors ------------------------------------------------------------------------------------
 
 
@@ -407,20 +403,15 @@ def pack_neighbors(summary: Summary, rows: np.ndarray) -> dict[str, Any] | None:
     place[rows] = np.arange(len(rows))
     found = place[lists]
     found[found == np.arange(len(rows))[:, None]] = -1
-    size = 2 if len(rows) < 2**16 else 4
-    none = 2 ** (8 * size) - 1
+    # The same reach as that of the share of missing neighbors, where this was measured.
+    trusts = (entry.get("trust") for entry in summary["maps"])
+    reach = next((trust.points.reach for trust in trusts if trust is not None), REACH)
     return {
         "k": int(found.shape[1]),
-        "reach": min(_reach(summary), max(len(rows) - 1, 1)),
-        "bytes": size,
-        "lists": pack_array(np.where(found < 0, none, found), f"<u{size}"),
+        "reach": min(reach, max(len(rows) - 1, 1)),
+        "bytes": 2,
+        "lists": pack_array(np.where(found < 0, NO_RANK, found), "<u2"),
     }
-
-
-def _reach(summary: Summary) -> int:
-    """The same reach as that of the share of missing neighbors, where this was measured."""
-    trusts = (entry.get("trust") for entry in summary["maps"])
-    return next((trust.points.reach for trust in trusts if trust is not None), REACH)
 
 
 # --- values ---------------------------------------------------------------------------------------
@@ -489,26 +480,17 @@ def pack_values(values: Values) -> dict[str, Any]:
     columns = []
     for name, column, exact in zip(values["names"], numbers.T, levels, strict=True):
         found = exact if exact is not None or not is_tight else _rounded_levels(column)
-        columns.append(
-            pack_numbers(name, column) if found is None else _pack_levels(name, column, found)
-        )
+        if found is None:
+            columns.append(pack_numbers(name, column))
+            continue
+        # A code for each point, of the nearest level; the last level is missing.
+        missing, between = np.isnan(column), found[:-1] / 2 + found[1:] / 2
+        codes = np.where(missing, len(found), np.searchsorted(between, column))
+        low, high = color_range(column[~missing])
+        packed = {"levels": pack_array(np.append(found, np.nan), "<f8")}
+        packed["codes"] = pack_array(codes, "<u1")
+        columns.append({"name": name, "kind": "number", **packed, "low": low, "high": high})
     return {"columns": columns, "rounded": is_tight and n_codes < len(levels)}
-
-
-def _pack_levels(name: str, column: np.ndarray, levels: np.ndarray) -> dict[str, Any]:
-    """A code for each point, of the nearest level; the last level is missing."""
-    between = levels[:-1] / 2 + levels[1:] / 2
-    is_missing = np.isnan(column)
-    codes = np.where(is_missing, len(levels), np.searchsorted(between, column))
-    low, high = color_range(column[~is_missing])
-    return {
-        "name": name,
-        "kind": "number",
-        "levels": pack_array(np.append(levels, np.nan), "<f8"),
-        "codes": pack_array(codes, "<u1"),
-        "low": low,
-        "high": high,
-    }
 
 
 def _exact_levels(column: np.ndarray) -> np.ndarray | None:
