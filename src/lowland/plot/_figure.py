@@ -33,8 +33,10 @@ METADATA: dict[str, dict[str, None]] = {
 VECTOR: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "lowland", "pdf.fonttype": 42}
 
 
-def new_figure(width: float, height: float) -> MapFigure:
+def new_figure(width: float, height: float, title: str | None = None) -> MapFigure:
     """An empty figure of this size in inches, with an Agg canvas and without pyplot.
+
+    A long title above it has several lines.
 
     All pictures are made here, so that all of them show themselves in a notebook.
     """
@@ -45,6 +47,9 @@ def new_figure(width: float, height: float) -> MapFigure:
     figure = MapFigure(figsize=(width, height))
     figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)
     FigureCanvasAgg(figure)
+    if title:
+        text = GROUPS.sub("\N{NO-BREAK SPACE}", one_line(title, most=300))
+        figure.suptitle("\n".join(textwrap.wrap(text, int(width * 9))), **TEXT)
     return figure
 
 
@@ -106,26 +111,24 @@ def one_line(text: str, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def write_title(figure: Figure, title: str | None) -> None:
-    """Write the title above the picture, in several lines if it is long."""
-    if title:
-        width = int(figure.get_size_inches()[0] * 9)
-        text = GROUPS.sub("\N{NO-BREAK SPACE}", one_line(title, most=300))
-        lines = textwrap.wrap(text, width)
-        figure.suptitle("\n".join(lines), **TEXT)
-
-
 def name_axes(axes: Axes, x_name: str, y_name: str) -> None:
     """Names of the axes, as text."""
     axes.set_xlabel(one_line(x_name), **TEXT)
     axes.set_ylabel(one_line(y_name), **TEXT)
 
 
-def hide_upper_spines(axes: Axes) -> None:
-    """Draw only the left and the lower line of the frame, in grey."""
+def open_frame(axes: Axes, x_name: str, y_name: str) -> None:
+    """Draw only the left and the lower line of the frame, in grey, and name them."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[:].set_color("#b0b0b0")
     axes.tick_params(color="#b0b0b0")
+    name_axes(axes, x_name, y_name)
+
+
+def write(axes: Axes, x: float, y: float, text: str, size: float, **how: Any) -> None:
+    """Write a remark, by default in the middle of its place."""
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": INK}
+    axes.text(x, y, text, **{**style, **how}, **TEXT)
 
 
 def note(axes: Axes, text: str) -> None:

@@ -18,11 +18,15 @@ LONGEST_TITLE = 24
 
 
 def figure_beside_legend(
-    coloring: Coloring, label_name: str | None = None, width: float = PANEL, height: float = PANEL
+    coloring: Coloring,
+    label_name: str | None,
+    title: str | None,
+    width: float = PANEL,
+    height: float = PANEL,
 ) -> Figure:
     """An empty figure of this size in inches, and with room for the legend beside it."""
     beside, legend_height = legend_size(coloring, label_name)
-    return new_figure(width + beside, max(height, legend_height))
+    return new_figure(width + beside, max(height, legend_height), title)
 
 
 def legend_size(coloring: Coloring, label_name: str | None = None) -> tuple[float, float]:

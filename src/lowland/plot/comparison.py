@@ -13,7 +13,7 @@ from lowland._base.validation import as_array
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.procrustes import turned_like
 from lowland.plot._checks import check_map, one_each
-from lowland.plot._figure import name_axes, note, one_line, write_title
+from lowland.plot._figure import name_axes, note, one_line
 from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._points import draw_points, frame, is_dense, point_style
 from lowland.plot._style import PANEL, TEXT
@@ -80,7 +80,7 @@ def compare_maps(
     columns = len(views) if len(views) <= 4 else -(-len(views) // -(-len(views) // 4))
     rows = -(-len(views) // columns)
     height = (TILE + 0.3 + 0.2 * bool(notes)) * rows + 0.35 * bool(title)
-    figure = figure_beside_legend(coloring, label_name, TILE * columns, height)
+    figure = figure_beside_legend(coloring, label_name, title, TILE * columns, height)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, Y, name, remark in zip(panels, views, titles, below, strict=False):
         if Y.shape[1] == 1:
@@ -100,7 +100,6 @@ def compare_maps(
     if is_dense(n, density):
         note(panels[columns - 1], f"{n:,} points")
     add_legend(figure, list(panels), coloring, label_name)
-    write_title(figure, title)
     return figure
 
 
@@ -175,7 +174,8 @@ def pairs_plot(
     Y = Y[:, :n_axes]
     coloring = encode_labels(labels, len(Y))
     m = Y.shape[1]
-    figure = figure_beside_legend(coloring, label_name, PAIR_TILE * m + 0.2, PAIR_TILE * m)
+    inches = PAIR_TILE * m
+    figure = figure_beside_legend(coloring, label_name, title, inches + 0.2, inches)
     grid = figure.subplots(m, m, squeeze=False)
     for (row, column), axes in np.ndenumerate(grid):
         both = Y[:, [column, row]]
@@ -189,7 +189,6 @@ def pairs_plot(
             draw_points(axes, both, coloring, PAIR_TILE, density=density, remark=False)
         name_axes(axes, names[column] if row == m - 1 else "", names[row] if column == 0 else "")
     add_legend(figure, list(grid.ravel()), coloring, label_name)
-    write_title(figure, title)
     return figure
 
 

@@ -12,12 +12,11 @@ from lowland._base.errors import DataError, ParameterError
 from lowland._engines.linalg.principal_axes import elbow
 from lowland.plot._checks import check_table, check_vector, one_each
 from lowland.plot._figure import (
-    hide_upper_spines,
-    name_axes,
     new_figure,
     one_line,
+    open_frame,
+    write,
     write_legend,
-    write_title,
 )
 from lowland.plot._style import INK, OKABE_ITO, TEXT
 
@@ -81,7 +80,7 @@ def loss_plot(
     curves = {"training": losses}
     if held_out is not None:
         curves["held out"] = check_vector(held_out, "held_out", losses.size)
-    figure = new_figure(6.0, 3.8)
+    figure = new_figure(6.0, 3.8, title)
     axes = figure.subplots()
     marker = "o" if losses.size <= 60 else ""
     for color, (name, curve) in zip(OKABE_ITO, curves.items(), strict=False):
@@ -93,25 +92,16 @@ def loss_plot(
         axes.plot(steps[best], lowest, color=OKABE_ITO[1], label="lowest", linestyle="", **ring)
         write_legend(axes, fontsize=9)
     _choose_scale(axes, np.concatenate(list(curves.values())))
-    hide_upper_spines(axes)
-    name_axes(axes, step_name, loss_name)
+    open_frame(axes, step_name, loss_name)
     if exaggeration_end is not None:
         axes.axvline(exaggeration_end, color=INK, linewidth=0.8, linestyle=":")
         low, high = axes.get_xlim()
         late = exaggeration_end > low + 0.6 * (high - low)
-        axes.annotate(
-            "end of early exaggeration",
-            (exaggeration_end, 1.0),
-            xycoords=axes.get_xaxis_transform(),
-            xytext=(-4 if late else 4, -2),
-            textcoords="offset points",
-            ha="right" if late else "left",
-            va="top",
-            fontsize=8,
-            color=INK,
-            **TEXT,
-        )
-    write_title(figure, title)
+        aside, side = (-4, "right") if late else (4, "left")
+        place = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
+        look = {"ha": side, "va": "top", "fontsize": 8, "color": INK, **TEXT}
+        end = (exaggeration_end, 1.0)
+        axes.annotate("end of early exaggeration", end, (aside, -2), **place, **look)
     return figure
 
 
@@ -171,7 +161,7 @@ def scree_plot(
         found = f"go from {shares.min():g} and add up to {shares.sum():g}"
         wanted = "at least 0 and add up to 1 at most"
         raise DataError(f"shares must be {wanted}, but {found}; divide by the whole variance.")
-    figure = new_figure(9.0, 3.8)
+    figure = new_figure(9.0, 3.8, title)
     each, together = figure.subplots(1, 2)
     number = np.arange(1, shares.size + 1)
     if shares.size <= 60:
@@ -186,13 +176,11 @@ def scree_plot(
         _draw_elbow(each, shares)
     if chance is not None or show_elbow:
         write_legend(each, fontsize=9)
-    name_axes(each, "component", "% of the variance")
+    open_frame(each, "component", "% of the variance")
     _together(together, number, np.cumsum(shares), marks)
     for axes in (each, together):
-        hide_upper_spines(axes)
         axes.set_xlim(0.4, shares.size + 0.6)
         axes.xaxis.get_major_locator().set_params(integer=True)
-    write_title(figure, title)
     return figure
 
 
@@ -218,7 +206,7 @@ def _together(
     few = number.size <= 60
     axes.plot(number, 100 * cumulative, color=OKABE_ITO[0], marker="o" if few else "", markersize=3)
     axes.set_ylim(0, 104)
-    name_axes(axes, "components together", "% of the variance")
+    open_frame(axes, "components together", "% of the variance")
     for mark in marks:
         # A sum that misses the mark by rounding only reaches it.
         reached = np.flatnonzero(cumulative >= mark - 1e-9)
@@ -229,17 +217,10 @@ def _together(
         axes.plot(k, 100 * cumulative[k - 1], "o", color=OKABE_ITO[3], markersize=4)
         # One below another, in the part of the picture without the curve.
         line = len(axes.texts)
-        axes.text(
-            0.97,
-            0.08 + 0.08 * (len(marks) - 1 - line),
-            f"{100 * mark:g} %: {k} component{'s' * (k > 1)}",
-            transform=axes.transAxes,
-            ha="right",
-            fontsize=9,
-            color=INK,
-            bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.5},
-            **TEXT,
-        )
+        text, height = f"{100 * mark:g} %: {k} component{'s' * (k > 1)}", 0.08 * (len(marks) - line)
+        box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.5}
+        at = {"transform": axes.transAxes, "ha": "right", "va": "baseline"}
+        write(axes, 0.97, height, text, 9, bbox=box, **at)
 
 
 # Selection of columns: their scores, and how well a model predicts from the best of them.
@@ -292,7 +273,7 @@ def selection_plot(
     if n_columns < 1:
         raise ParameterError(f"n_columns={n_columns} must be at least 1.")
     best = np.argsort(-scores, kind="stable")[:n_columns]
-    figure = new_figure(10.0, max(3.6, 0.9 + 0.25 * len(best)))
+    figure = new_figure(10.0, max(3.6, 0.9 + 0.25 * len(best)), title)
     bars, lines = figure.subplots(1, 2, width_ratios=[1.0, 1.15])
     place = np.arange(len(best))
     bars.barh(place, scores[best], color=OKABE_ITO[0], height=0.75)
@@ -300,18 +281,15 @@ def selection_plot(
     bars.set_yticklabels([one_line(names[i], 28) for i in best], fontsize=8, **TEXT)
     bars.set_ylim(len(best) - 0.4, -0.6)  # the best on top
     bars.tick_params(axis="y", length=0)
-    name_axes(bars, score_name, "")
+    open_frame(bars, score_name, "")
     for number, (name, curve) in enumerate(curves.items()):
         _draw_curve(lines, name, curve, number)
-    name_axes(lines, "number of columns", curve_name)
+    open_frame(lines, "number of columns", curve_name)
     lines.xaxis.get_major_locator().set_params(integer=True)
     if curves:
         above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(curves)}
         written = [one_line(str(name), 40) for name in curves]
         write_legend(lines, names=written, fontsize=9, **above)
-    for axes in (bars, lines):
-        hide_upper_spines(axes)
-    write_title(figure, title)
     return figure
 
 
@@ -389,14 +367,11 @@ def curse(X: Any = None, *, title: str | None = None, random_state: int = 0) -> 
         if len(X) > MOST_ROWS:
             X = X[np.sort(rng.choice(len(X), MOST_ROWS, replace=False))]
         tables = {f"this table: {size}": X, f"uniform data: {size}": rng.random(X.shape)}
-    figure = new_figure(12.0, 3.6)
+    figure = new_figure(12.0, 3.6, title)
     edges, spheres, distances = figure.subplots(1, 3)
     _draw_edges(edges)
     _draw_spheres(spheres)
     _draw_distances(distances, tables)
-    for axes in (edges, spheres, distances):
-        hide_upper_spines(axes)
-    write_title(figure, title)
     return figure
 
 
@@ -431,7 +406,7 @@ def _draw_edges(axes: Axes) -> None:
     axes.set(xlim=(0.5, MOST_DIMENSIONS + 0.5), ylim=(0, 104), xticks=[1, 5, 10, 15, 20])
     write_legend(axes, loc="lower right", fontsize=8)
     axes.set_title("edge of a cube with a share of the data", fontsize=10, **TEXT)
-    name_axes(axes, "dimensions", "% of the whole edge")
+    open_frame(axes, "dimensions", "% of the whole edge")
 
 
 def _draw_spheres(axes: Axes) -> None:
@@ -440,10 +415,10 @@ def _draw_spheres(axes: Axes) -> None:
     axes.bar(dimensions, shares, color=OKABE_ITO[0], width=0.8)
     for d, share in zip(dimensions, shares, strict=True):
         digits = 0 if d == 1 else 1 if share >= 1 else 2
-        axes.text(d, share + 1.5, f"{share:.{digits}f}", ha="center", fontsize=8, color=INK, **TEXT)
+        write(axes, d, share + 1.5, f"{share:.{digits}f}", 8, va="baseline")
     axes.set(ylim=(0, 109), xticks=dimensions)
     axes.set_title("sphere inside of a cube", fontsize=10, **TEXT)
-    name_axes(axes, "dimensions", "% of the cube's volume")
+    open_frame(axes, "dimensions", "% of the cube's volume")
 
 
 def _draw_distances(axes: Axes, tables: dict[str, np.ndarray]) -> None:
@@ -459,4 +434,4 @@ def _draw_distances(axes: Axes, tables: dict[str, np.ndarray]) -> None:
     axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # with room for the legend
     write_legend(axes, loc="upper right", fontsize=8)
     axes.set_title("distances between rows", fontsize=10, **TEXT)
-    name_axes(axes, "distance / mean distance", "% of the pairs")
+    open_frame(axes, "distance / mean distance", "% of the pairs")

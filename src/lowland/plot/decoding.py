@@ -9,10 +9,10 @@ import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
 from lowland.plot._checks import check_table, drawable_unit, one_each
-from lowland.plot._figure import name_axes, new_figure, note, one_line, write_title
+from lowland.plot._figure import name_axes, new_figure, note, one_line, write
 from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._points import point_style, scatter_in_random_order
-from lowland.plot._style import DARK_GREY, INK, TEXT
+from lowland.plot._style import DARK_GREY
 from lowland.plot.colors import Coloring, encode_labels, of_rows, row_colors
 from lowland.plot.maps import axis_labels
 
@@ -148,7 +148,7 @@ def decoded_images(
     low, high = stage.corners()
     width, height = np.maximum(LONGEST * (high - low) / (high - low).max(), SHORTEST)
     height += 0.5 + 0.3 * bool(title)
-    figure = figure_beside_legend(coloring, label_name, width + 0.4, height)
+    figure = figure_beside_legend(coloring, label_name, title, width + 0.4, height)
     axes = figure.subplots()
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_color("#d0d0d0")
@@ -162,7 +162,6 @@ def decoded_images(
     outside = int((~((low <= stage.rows) & (stage.rows <= high)).all(axis=1)).sum())
     if outside:
         note(axes, f"{outside:,} of {len(stage.rows):,} rows lie outside of the picture")
-    write_title(figure, title)
     add_legend(figure, [axes], coloring, label_name)
     return figure
 
@@ -323,7 +322,7 @@ def reconstruction_pairs(
     columns, tall = max(1, min(n, per_band)), TILE * min(shape[0] / shape[1], 4.0)
     band = 2 * tall + BETWEEN + ABOVE + BELOW  # height of a pair with its texts
     width, height = max(columns * (TILE + BETWEEN), 2.5), -(-n // columns) * band
-    figure = new_figure(width + 0.45, height + 0.1 + 0.35 * bool(title))
+    figure = new_figure(width + 0.45, height + 0.1 + 0.35 * bool(title), title)
     axes = figure.subplots()
     axes.set_facecolor("none")
     for i, (original, copy) in enumerate(zip(originals, rebuilt, strict=True)):
@@ -335,21 +334,14 @@ def reconstruction_pairs(
             axes.add_patch(Rectangle((left, lower), TILE, tall, **BEHIND))
             draw_image(axes, pixels, shape, (left, left + TILE, lower, upper), limits)
         middle, foot = left + TILE / 2, top - 2 * tall - BETWEEN
-        _write(axes, middle, top + 0.04, above[i], 8, va="bottom")
-        _write(axes, middle, foot - 0.03, below[i], 7, va="top")
+        write(axes, middle, top + 0.04, above[i], 8, va="bottom")
+        write(axes, middle, foot - 0.03, below[i], 7, va="top")
         if i % columns == 0:
             for word, y in tops.items():
-                _write(axes, -0.06, y - tall / 2, word, 8, ha="right", rotation=90)
+                write(axes, -0.06, y - tall / 2, word, 8, ha="right", rotation=90)
     axes.set(xlim=(-0.25, width), ylim=(-height, 0), aspect="equal")
     axes.set_axis_off()
-    write_title(figure, title)
     return figure
-
-
-def _write(axes: Axes, x: float, y: float, text: str, size: float, **how: Any) -> None:
-    if text:
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": INK}
-        axes.text(x, y, text, **{**style, **how}, **TEXT)
 
 
 # A regular grid of places over a map.

@@ -10,7 +10,7 @@ import numpy as np
 
 from lowland._base.errors import DataError, ParameterError, unknown_name
 from lowland.plot._checks import check_table, check_vector, one_each
-from lowland.plot._figure import new_figure, note, one_line, write_title
+from lowland.plot._figure import new_figure, note, one_line
 from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._style import GREY, INK, OKABE_ITO, PANEL, SEQUENTIAL, TEXT
 from lowland.plot.colors import (
@@ -228,7 +228,8 @@ def component_planes(
     n_columns = -(-len(shown) // n_rows)
     width = max(width, 1.7)  # for the name
     inches = [n_columns * (width + 0.1) + 0.9, n_rows * (height + 0.45) + 0.2]
-    figure = new_figure(*np.maximum(inches, [4.0, 2.0] if title else 0.0))  # room for the title
+    inches = np.maximum(inches, [4.0, 2.0] if title else 0.0)  # so that the title has room
+    figure = new_figure(*inches, title)
     panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for axes, column in zip(panels, shown, strict=False):
         _draw_plane(axes, cells, values[:, column], names[column])
@@ -247,7 +248,6 @@ def component_planes(
         text = f"Not shown, because they vary less: {named}{more}"
         lines = textwrap.wrap(text, int(figure.get_size_inches()[0] * 16))
         figure.supxlabel("\n".join(lines), fontsize=7, color=INK, **TEXT)
-    write_title(figure, title)
     return figure
 
 
@@ -366,12 +366,11 @@ def u_matrix(
     values = check_vector(values, "values", len(cells.centers), may_be_missing=True)
     values = np.where(np.isfinite(values), values, np.nan)
     coloring = continuum(values, color_map=DISTANCES)
-    figure, axes, _ = _panel(cells, coloring)
+    figure, axes, _ = _panel(cells, coloring, title)
     draw_cells(axes, cells, row_colors(coloring, BLANK))
     add_legend(figure, [axes], coloring, "")
     if isinstance(coloring, Continuum):
         figure.axes[-1].set_ylabel("mean distance to neighbors\n(dark: far apart)", fontsize=9)
-    write_title(figure, title)
     return figure
 
 
@@ -407,7 +406,7 @@ def hits(
     counts = np.nan_to_num(check_vector(counts, "counts", len(cells.centers), may_be_missing=True))
     if not (np.isfinite(counts) & (counts >= 0)).all():
         raise DataError("counts hold a number below 0 or infinity.")
-    figure, axes, inches = _panel(cells, None)
+    figure, axes, inches = _panel(cells, None, title)
     largest = float(counts.max())
     draw_cells(axes, cells, outlined=True)
     written = [f"{count:g}" if count else "" for count in counts]
@@ -418,7 +417,6 @@ def hits(
     n_empty = int((counts == 0).sum())
     are = "is" if n_empty == 1 else "are"
     note(axes, f"a full cell: {largest:g} rows; {n_empty} of {counts.size} units {are} empty")
-    write_title(figure, title)
     return figure
 
 
@@ -469,7 +467,7 @@ def labeled_units(
     if shares is not None:
         shares = check_vector(shares, "shares", len(pale), may_be_missing=True)
         pale = PALEST + (1 - PALEST) * np.clip(np.nan_to_num(shares, nan=1.0), 0.0, 1.0)
-    figure, axes, inches = _panel(cells, coloring, label_name)
+    figure, axes, inches = _panel(cells, coloring, title, label_name)
     colors = 1.0 - (1.0 - row_colors(coloring, BLANK)) * pale[:, None]  # mixed with white
     draw_cells(axes, cells, colors, outlined=True)
     listed = None
@@ -480,7 +478,6 @@ def labeled_units(
     add_legend(figure, [axes], coloring, label_name, listed)
     if (pale < 1).any():
         note(axes, "paler cells: fewer rows of the unit have this label")
-    write_title(figure, title)
     return figure
 
 
@@ -488,13 +485,13 @@ def labeled_units(
 
 
 def _panel(
-    cells: Cells, coloring: Coloring, label_name: str | None = None
+    cells: Cells, coloring: Coloring, title: str | None, label_name: str | None = None
 ) -> tuple[Figure, Axes, tuple[float, float]]:
     """A figure with room for the cells and a legend, its axes, and their size in inches."""
     inches = cells.panel(PANEL)
     least = 3.0 if isinstance(coloring, Continuum) else 0.0  # for the name of the color bar
     size = max(inches[0], 2.5), max(inches[1] + 0.8, least)
-    figure = figure_beside_legend(coloring, label_name, *size)
+    figure = figure_beside_legend(coloring, label_name, title, *size)
     axes = figure.subplots()
     frame_cells(axes, cells, inches)
     return figure, axes, inches

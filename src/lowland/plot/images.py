@@ -10,7 +10,7 @@ import numpy as np
 from lowland._base.errors import DataError, ParameterError
 from lowland.neighbors import knn_query
 from lowland.plot._checks import check_table, check_vector
-from lowland.plot._figure import new_figure, one_line, write_title
+from lowland.plot._figure import new_figure, one_line
 from lowland.plot._style import INK, TEXT
 from lowland.plot.colors import is_missing
 from lowland.plot.decoding import as_image, check_shape, image_limits
@@ -167,10 +167,9 @@ def _tiles(
     rows: int, columns: int, inches: tuple[float, float], title: str | None
 ) -> tuple[Figure, np.ndarray]:
     """A figure of this size without its title, and axes with little room between them."""
-    figure = new_figure(inches[0], inches[1] + 0.3 * bool(title))
+    figure = new_figure(inches[0], inches[1] + 0.3 * bool(title), title)
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.04, h_pad=0.04, wspace=0.0, hspace=0.0)
-    write_title(figure, title)
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 

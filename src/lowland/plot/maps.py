@@ -18,12 +18,11 @@ from lowland.plot._checks import (
     sample_rows,
 )
 from lowland.plot._figure import (
-    hide_upper_spines,
     name_axes,
     new_figure,
     note,
     one_line,
-    write_title,
+    open_frame,
 )
 from lowland.plot._legend import add_legend, figure_beside_legend, legend_size
 from lowland.plot._placement import write_names
@@ -164,8 +163,7 @@ def draw_strip(
     above.set_xlim(axes.get_xlim())
     draw_distribution(above, x, coloring, filled=True)
     above.set(xticks=[], yticks=[])
-    name_axes(above, "", "share")
-    hide_upper_spines(above)
+    open_frame(above, "", "share")
     return [axes, above]
 
 
@@ -287,7 +285,7 @@ def draw_map(
     if isinstance(coloring, Categories) and named_inside:
         beside, legend_height = 1.3 if min(coloring.present()) < 0 else 0.3, 0.0
     height = HISTOGRAM + _lines_height(coloring) if dimensions == 1 else PANEL
-    figure = new_figure(len(views) * PANEL + beside, max(height, legend_height))
+    figure = new_figure(len(views) * PANEL + beside, max(height, legend_height), title)
     if dimensions == 1:
         panels = np.array(draw_strip(figure, Y[:, 0], coloring, density=density))
         name_axes(panels[0], names[0], (label_name or "") if named_inside else "")
@@ -299,7 +297,6 @@ def draw_map(
         remark = axes is panels[-1]
         draw_points(axes, Y[:, [i, j]], coloring, PANEL, density=density, remark=remark)
         name_axes(axes, names[i], names[j])
-    write_title(figure, title)
     if not named_inside:
         add_legend(figure, list(panels), coloring, label_name)
     elif dimensions > 1 and isinstance(coloring, Categories):
@@ -362,7 +359,7 @@ def scatter_map_3d(
         raise DataError(f"a map in space has three columns, but Y has {Y.shape[1]}.")
     coloring = encode_labels(labels, len(Y), center)
     names = axis_labels(axis_names, Y.shape[1])
-    figure = figure_beside_legend(coloring, label_name, SIZE, SIZE)
+    figure = figure_beside_legend(coloring, label_name, title, SIZE, SIZE)
     axes: Any = figure.add_subplot(projection="3d", elev=elevation, azim=azimuth)
     drawn = sample_rows(len(Y), DENSE)
     _frame(axes, Y[:, :3], names)
@@ -373,7 +370,6 @@ def scatter_map_3d(
     if drawn.size < len(Y):
         note(axes, f"{drawn.size:,} of {len(Y):,} points")
     add_legend(figure, [axes], coloring, label_name)
-    write_title(figure, title)
     return figure
 
 
@@ -458,7 +454,7 @@ def tiled_map(
     if not 0 <= margin <= 1:
         raise ParameterError(f"margin={margin!r} is not allowed; expected a number in [0, 1].")
     coloring = encode_labels(labels, len(Y), center)
-    figure = figure_beside_legend(coloring, label_name)
+    figure = figure_beside_legend(coloring, label_name, title)
     axes = figure.subplots()
     low, high = -margin * sides, (1 + margin) * sides
     axes.set(xticks=[], yticks=[], aspect="equal")
@@ -474,7 +470,6 @@ def tiled_map(
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) * sides
     axes.plot(*corners.T, color=INK, linewidth=0.8)
     name_axes(axes, *axis_labels(axis_names, 2))
-    write_title(figure, title)
     add_legend(figure, [axes], coloring, label_name)
     if names is not None:
         write_row_names(axes, names, Y)

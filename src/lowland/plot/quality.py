@@ -10,14 +10,13 @@ import numpy as np
 from lowland._base.errors import DataError
 from lowland.plot._checks import check_map, check_vector
 from lowland.plot._figure import (
-    hide_upper_spines,
-    name_axes,
     new_figure,
     one_line,
+    open_frame,
+    write,
     write_legend,
-    write_title,
 )
-from lowland.plot._style import INK, OKABE_ITO, TEXT, category_colors
+from lowland.plot._style import INK, OKABE_ITO, category_colors
 from lowland.plot.colors import continuum, robust_limits
 from lowland.plot.maps import Captions, draw_map
 
@@ -67,7 +66,7 @@ def rnx_plot(
         raise DataError("there are no curves to draw.")
     checked = {name: check_vector(curve, f"the curve {name!r}") for name, curve in curves.items()}
     areas, lines = {name: _area(curve) for name, curve in checked.items()}, {}
-    figure = new_figure(6.6, 4.2)
+    figure = new_figure(6.6, 4.2, title)
     axes = figure.subplots()
     palette = category_colors(min(len(checked), 10))
     for i, (name, curve) in enumerate(checked.items()):
@@ -85,13 +84,11 @@ def rnx_plot(
     lowest, highest = float(values.min()), float(values.max())
     axes.set_ylim(min(0.0, 1.05 * lowest), min(1.0, 1.08 * max(highest, 0.1)))
     axes.set_xlim(1, max(2, *(curve.size for curve in checked.values())))
-    hide_upper_spines(axes)
-    name_axes(axes, "size K of the neighborhood", "R_NX(K)")
+    open_frame(axes, "size K of the neighborhood", "R_NX(K)")
     best_first = sorted(checked, key=lambda name: -areas[name])
     names = [f"{one_line(name, 24)} ({areas[name]:.2f})" for name in best_first]
     beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "title": "map (area)"}
     write_legend(axes, [lines[name] for name in best_first], names, **beside)
-    write_title(figure, title)
     return figure
 
 
@@ -149,7 +146,7 @@ def shepard_plot(
     for name, values in (("data", data), ("map_", map_)):
         if values.min() < 0:
             raise DataError(f"{name} holds {values.min():g}; distances are not negative.")
-    figure = new_figure(5.6, 4.6)
+    figure = new_figure(5.6, 4.6, title)
     axes = figure.subplots()
     n_bins = int(np.clip(np.sqrt(data.size) / 1.5, 10, 120))
     box = [[0.0, float(values.max()) or 1.0] for values in (data, map_)]
@@ -161,9 +158,7 @@ def shepard_plot(
         axes.plot(data[order], fit[order], color=OKABE_ITO[3], linewidth=1.5, label="monotone fit")
         axes.legend(loc="upper left", frameon=False)
     axes.set(xlim=box[0], ylim=box[1])
-    hide_upper_spines(axes)
-    name_axes(axes, "distance in the data", "distance in the map")
-    write_title(figure, title)
+    open_frame(axes, "distance in the data", "distance in the map")
     return figure
 
 
@@ -285,30 +280,22 @@ def opening_angle_plot(
     if (seconds < 0).any() or (errors < 0).any():
         raise DataError("seconds and errors must be 0 or more.")
     order = np.argsort(angles, kind="stable")
-    figure = new_figure(9.0, 3.6)
+    figure = new_figure(9.0, 3.6, title)
     left, right = figure.subplots(1, 2)
     for axes, values, color in ((left, 1e3 * seconds, 0), (right, 100 * errors, 3)):
         axes.plot(angles[order], values[order], "o-", color=OKABE_ITO[color], markersize=4)
         axes.axvline(usual, color="#b0b0b0", linewidth=0.8, linestyle=":", zorder=0)
         axes.set_ylim(0, 1.08 * (float(values.max()) or 1.0))
-        hide_upper_spines(axes)
     if exact_seconds is not None:
         exact, top = 1e3 * float(exact_seconds), left.get_ylim()[1]
         drawn = exact <= 3 * top  # a line far above would press the curve to the bottom
         if drawn:
             left.axhline(exact, color=INK, linewidth=1.0, linestyle="--")
             left.set_ylim(0, max(top, 1.15 * exact))
-        left.text(
-            0.98,
-            exact / left.get_ylim()[1] + 0.02 if drawn else 0.94,
-            f"all pairs: {exact:.3g} ms" + " (above the picture)" * (not drawn),
-            transform=left.transAxes,
-            ha="right",
-            fontsize=9,
-            color=INK,
-            **TEXT,
-        )
-    name_axes(left, "opening angle", "milliseconds per step")
-    name_axes(right, "opening angle", "error of the forces, %")
-    write_title(figure, title)
+        text = f"all pairs: {exact:.3g} ms" + " (above the picture)" * (not drawn)
+        height = exact / left.get_ylim()[1] + 0.02 if drawn else 0.94
+        at = {"transform": left.transAxes, "ha": "right", "va": "baseline"}
+        write(left, 0.98, height, text, 9, **at)
+    open_frame(left, "opening angle", "milliseconds per step")
+    open_frame(right, "opening angle", "error of the forces, %")
     return figure

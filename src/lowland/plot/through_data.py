@@ -16,7 +16,7 @@ from lowland.plot._checks import (
     one_each,
     sample_rows,
 )
-from lowland.plot._figure import add_arrow, name_axes, note, one_line, write_title
+from lowland.plot._figure import add_arrow, name_axes, note, one_line
 from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._placement import write_names
 from lowland.plot._points import draw_points, frame
@@ -168,7 +168,7 @@ def _drawn_rows(
     unit = drawable_unit(np.vstack([rows, net, targets]))
     rows, net, targets = rows / unit, net / unit, targets / unit
     coloring = encode_labels(labels, len(rows))
-    figure = figure_beside_legend(coloring, captions.label_name)
+    figure = figure_beside_legend(coloring, captions.label_name, captions.title)
     axes = figure.subplots()
     frame(axes, np.vstack([rows, net]))
     draw_points(axes, rows, coloring, PANEL, density=density)
@@ -180,7 +180,6 @@ def _drawn_rows(
         if len(chosen) < len(rows) and not axes.get_title(loc="right"):
             note(axes, f"lines from {len(chosen)} rows to their projections")
     name_axes(axes, *axis_labels(captions.axis_names, 2))
-    write_title(figure, captions.title)
     add_legend(figure, [axes], coloring, captions.label_name)
     return figure, net
 
@@ -262,7 +261,7 @@ def biplot(
     numbered = [f"variable {i + 1}" for i in range(len(L))]
     names = one_each(names, numbered, "names", rows_of_loadings)
     coloring = encode_labels(labels, len(Y))
-    figure = figure_beside_legend(coloring, label_name, PANEL + 0.6, PANEL + 0.6)
+    figure = figure_beside_legend(coloring, label_name, title, PANEL + 0.6, PANEL + 0.6)
     axes = figure.subplots()
     length = np.hypot(*L.T)
     strongest = np.argsort(-length, kind="stable")[: max(n_arrows, 0)]
@@ -280,7 +279,6 @@ def biplot(
         axis_names = [f"component {i + 1}: {p} of the variance" for i, p in enumerate(percent)]
     name_axes(axes, *axis_labels(axis_names, n_axes)[:2])
     add_legend(figure, [axes], coloring, label_name)
-    write_title(figure, title)
     outward = tips / np.maximum(np.hypot(*tips.T), np.finfo(float).tiny)[:, None]
     along = np.linspace(0.0, 1.0, 40)[:, None, None] * tips  # names must not cover arrows
     written = [one_line(names[i], 24) for i in strongest]

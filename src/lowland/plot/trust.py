@@ -11,7 +11,7 @@ import numpy as np
 from lowland._base.constraints import Integer
 from lowland._base.errors import ParameterError, shown
 from lowland.plot._checks import check_table, drawable_unit
-from lowland.plot._figure import add_arrow, name_axes, new_figure, write_legend, write_title
+from lowland.plot._figure import add_arrow, name_axes, new_figure, write_legend
 from lowland.plot._points import draw_points, frame, point_style, scatter_in_random_order
 from lowland.plot._style import ARROW, DARK_GREY, INK, PANEL, TEXT
 from lowland.plot.colors import MISSING, Categories, of_rows
@@ -159,14 +159,13 @@ def trust_map(
     names = axis_labels(axis_names, dimensions)
     views = VIEWS.get(dimensions, VIEWS[3])
     height = STRIP if dimensions == 1 else PANEL
-    figure = new_figure(len(views) * PANEL + BESIDE, height)
+    figure = new_figure(len(views) * PANEL + BESIDE, height, title)
     widths = [*[PANEL] * len(views), BESIDE]
     *panels, beside = figure.subplots(1, len(widths), width_ratios=widths)
     for axes, view in zip(panels, views, strict=True):
         draw_trust(axes, trust, view, PANEL, arrows=arrows, density=density)
         name_axes(axes, *[names[axis] for axis in view], *[""] * (2 - len(view)))
     draw_trust_legend(beside, trust, BESIDE, height, arrows=arrows)
-    write_title(figure, title)
     return figure
 
 
