@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lowland.plot._figure import new_figure, one_line, write_legend
 from lowland.plot._style import GREY, PANEL, TEXT
-from lowland.plot.colors import Categories, Coloring, Continuum
+from lowland.plot.colors import Categories, Coloring
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,16 +48,23 @@ def add_legend(
     codes: list[int] | None = None,
 ) -> None:
     """Beside the panels, outside of them; ``codes`` limits it to some categories."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
     if isinstance(coloring, Categories):
         shown = coloring.present() if codes is None else codes
         entries = [(coloring.name(c), coloring.color(c), coloring.marker(c)) for c in shown]
         if entries:
             _write_dots(figure, entries, label_name, loc="outside right center")
-    elif isinstance(coloring, Continuum):
-        bar = _color_bar(figure, panels, coloring, label_name)
+    elif coloring is not None:
+        scale = ScalarMappable(Normalize(coloring.low, coloring.high), coloring.color_map)
+        look = {"shrink": 0.7, "aspect": 25, "extend": coloring.extend(), "extendfrac": 0.03}
+        bar = figure.colorbar(scale, ax=list(panels), **look)
+        bar.set_label(one_line(label_name or ""), **TEXT)
+        bar.outline.set_visible(False)
         if coloring.missing().any():
             below = {"loc": "upper left", "bbox_to_anchor": (-0.6, -0.04), "borderaxespad": 0}
-            _write_dots(bar, [("missing", GREY, "o")], None, **below)
+            _write_dots(bar.ax, [("missing", GREY, "o")], None, **below)
 
 
 def _write_dots(
@@ -75,18 +82,3 @@ def _write_dots(
 
 def _columns(n_entries: int) -> int:
     return -(-n_entries // ENTRIES_PER_COLUMN)
-
-
-def _color_bar(
-    figure: Figure, panels: Sequence[Axes], coloring: Continuum, label_name: str | None
-) -> Axes:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    scale = ScalarMappable(Normalize(coloring.low, coloring.high), coloring.color_map)
-    bar = figure.colorbar(
-        scale, ax=list(panels), shrink=0.7, aspect=25, extend=coloring.extend(), extendfrac=0.03
-    )
-    bar.set_label(one_line(label_name or ""), **TEXT)
-    bar.outline.set_visible(False)
-    return bar.ax

@@ -139,6 +139,8 @@ def decoded_images(
     >>> len(figure.axes[0].images) == len(places)
     True
     """
+    from matplotlib.collections import PolyCollection
+
     shape = check_shape(image_shape)
     images = check_images(images, "images", shape)
     stage = _Stage.of(Y, places, shape[0] / shape[1])
@@ -154,7 +156,17 @@ def decoded_images(
     axes.spines[:].set_color("#d0d0d0")
     _draw_rows(axes, stage.rows, coloring)
     limits = image_limits(images, limits)
-    _draw_images(axes, stage, images, shape, limits, _nearest_colors(stage, coloring))
+    half = stage.size / 2
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half * FRAME
+    # White between a frame and its image: both may be black.
+    look = {"facecolors": "w", "edgecolors": _nearest_colors(stage, coloring), "linewidths": 1.8}
+    frames = PolyCollection(list(stage.places[:, None, :] + corners), **look)
+    frames.set_in_layout(False)
+    axes.add_collection(frames, autolim=False)
+    half *= FILLED
+    for (x, y), pixels in zip(stage.places.tolist(), images, strict=True):
+        box = (x - half[0], x + half[0], y - half[1], y + half[1])
+        draw_image(axes, pixels, shape, box, limits)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     given = check_table(Y, "the map").shape[1]
     names = axis_labels(axis_names, given)
@@ -217,28 +229,6 @@ def _draw_rows(axes: Axes, rows: np.ndarray, coloring: Coloring) -> None:
     style = point_style(len(chosen), LONGEST)
     faint = {**style, "alpha": FAINT * style["alpha"]}
     scatter_in_random_order(axes, rows[chosen].T, of_rows(coloring, chosen), faint)
-
-
-def _draw_images(
-    axes: Axes,
-    stage: _Stage,
-    images: np.ndarray,
-    shape: tuple[int, ...],
-    limits: tuple[float, float],
-    colors: Any,
-) -> None:
-    from matplotlib.collections import PolyCollection
-
-    half = FILLED * stage.size / 2
-    square = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half * FRAME / FILLED
-    frames = PolyCollection(  # white between a frame and its image: both may be black
-        list(stage.places[:, None, :] + square), facecolors="w", edgecolors=colors, linewidths=1.8
-    )
-    frames.set_in_layout(False)
-    axes.add_collection(frames, autolim=False)
-    for (x, y), pixels in zip(stage.places.tolist(), images, strict=True):
-        box = (x - half[0], x + half[0], y - half[1], y + half[1])
-        draw_image(axes, pixels, shape, box, limits)
 
 
 def _nearest_colors(stage: _Stage, coloring: Coloring) -> Any:

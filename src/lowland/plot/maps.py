@@ -17,13 +17,7 @@ from lowland.plot._checks import (
     one_each,
     sample_rows,
 )
-from lowland.plot._figure import (
-    name_axes,
-    new_figure,
-    note,
-    one_line,
-    open_frame,
-)
+from lowland.plot._figure import name_axes, new_figure, note, one_line, open_frame
 from lowland.plot._legend import add_legend, figure_beside_legend, legend_size
 from lowland.plot._placement import write_names
 from lowland.plot._points import DENSE, draw_points, frame, point_style, scatter_in_random_order

@@ -9,19 +9,12 @@ import numpy as np
 
 from lowland._base.errors import DataError
 from lowland.plot._checks import check_map, check_vector
-from lowland.plot._figure import (
-    new_figure,
-    one_line,
-    open_frame,
-    write,
-    write_legend,
-)
+from lowland.plot._figure import new_figure, one_line, open_frame, write, write_legend
 from lowland.plot._style import INK, OKABE_ITO, category_colors
 from lowland.plot.colors import continuum, robust_limits
 from lowland.plot.maps import Captions, draw_map
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LINES = ("-", "--", ":", "-.")
@@ -65,11 +58,12 @@ def rnx_plot(
     if not curves:
         raise DataError("there are no curves to draw.")
     checked = {name: check_vector(curve, f"the curve {name!r}") for name, curve in curves.items()}
-    areas, lines = {name: _area(curve) for name, curve in checked.items()}, {}
+    areas, lines = {}, {}
     figure = new_figure(6.6, 4.2, title)
     axes = figure.subplots()
     palette = category_colors(min(len(checked), 10))
     for i, (name, curve) in enumerate(checked.items()):
+        areas[name] = float(np.average(curve, weights=1.0 / np.arange(1, curve.size + 1)))
         color, line = palette[i % 10], LINES[i // 10 % len(LINES)]
         shown = _drawn_positions(curve.size)
         style: dict[str, Any] = {"linewidth": 1.6, "color": color, "linestyle": line}
@@ -90,11 +84,6 @@ def rnx_plot(
     beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "title": "map (area)"}
     write_legend(axes, [lines[name] for name in best_first], names, **beside)
     return figure
-
-
-def _area(curve: np.ndarray) -> float:
-    weights = 1.0 / np.arange(1, curve.size + 1)
-    return float((curve * weights).sum() / weights.sum())
 
 
 def _drawn_positions(n: int) -> np.ndarray:
@@ -141,6 +130,9 @@ def shepard_plot(
     >>> figure.axes[0].get_xlabel()
     'distance in the data'
     """
+    import matplotlib
+    from matplotlib.colors import ListedColormap, LogNorm, Normalize
+
     data = check_vector(data, "data")
     map_ = check_vector(map_, "map_", data.size)
     for name, values in (("data", data), ("map_", map_)):
@@ -151,23 +143,6 @@ def shepard_plot(
     n_bins = int(np.clip(np.sqrt(data.size) / 1.5, 10, 120))
     box = [[0.0, float(values.max()) or 1.0] for values in (data, map_)]
     counts, x_edges, y_edges = np.histogram2d(data, map_, n_bins, box)
-    _shade(figure, axes, x_edges, y_edges, counts)
-    if fit is not None:
-        fit = check_vector(fit, "fit", data.size)
-        order = np.argsort(data, kind="stable")
-        axes.plot(data[order], fit[order], color=OKABE_ITO[3], linewidth=1.5, label="monotone fit")
-        axes.legend(loc="upper left", frameon=False)
-    axes.set(xlim=box[0], ylim=box[1])
-    open_frame(axes, "distance in the data", "distance in the map")
-    return figure
-
-
-def _shade(
-    figure: Figure, axes: Axes, x_edges: np.ndarray, y_edges: np.ndarray, counts: np.ndarray
-) -> None:
-    import matplotlib
-    from matplotlib.colors import ListedColormap, LogNorm, Normalize
-
     top = counts.max()
     # the lightest blues do not stand out from white
     blues = ListedColormap(matplotlib.colormaps["Blues"](np.linspace(0.2, 1.0, 256)))
@@ -179,6 +154,14 @@ def _shade(
     bar.outline.set_visible(False)
     bar.ax.minorticks_off()
     bar.ax.yaxis.set_major_formatter("{x:g}")
+    if fit is not None:
+        fit = check_vector(fit, "fit", data.size)
+        order = np.argsort(data, kind="stable")
+        axes.plot(data[order], fit[order], color=OKABE_ITO[3], linewidth=1.5, label="monotone fit")
+        axes.legend(loc="upper left", frameon=False)
+    axes.set(xlim=box[0], ylim=box[1])
+    open_frame(axes, "distance in the data", "distance in the map")
+    return figure
 
 
 # A map colored by how well each point is placed.

@@ -158,19 +158,14 @@ def pack_times(name: str, times: Times) -> dict[str, Any]:
 
 
 def _from_texts(texts: list[Any]) -> Times | None:
-    first = next(text for text in texts if text is not None)
-    if not DATE.match(first):
+    distinct = [text for text in dict.fromkeys(texts) if text is not None]
+    if not all(map(DATE.match, distinct)):
         return None
-    made: dict[Any, Any] = {None: None}
     try:
-        for text in dict.fromkeys(texts):
-            if text is not None:
-                if not DATE.match(text):
-                    return None
-                made[text] = datetime.datetime.fromisoformat(text)
+        made = {text: datetime.datetime.fromisoformat(text) for text in distinct}
     except ValueError:
         return None
-    return _from_dates([made[text] for text in texts])
+    return _from_dates([made.get(text) for text in texts])
 
 
 def _from_dates(dates: list[Any]) -> Times | None:
@@ -220,9 +215,14 @@ def pack(summary: Summary) -> dict[str, Any]:
 
 def display_rows(n: int) -> np.ndarray:
     """The rows to show, ascending: all of them, or a random sample of ``MOST_POINTS``."""
-    if n <= MOST_POINTS:
+    return some_rows(n, MOST_POINTS)
+
+
+def some_rows(n: int, most: int) -> np.ndarray:
+    """The numbers of all n rows, or of a random sample of them, ascending."""
+    if n <= most:
         return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False, shuffle=False))
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
 
 
 def frame_of(Y: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland.report.payload import display_rows, pack_array
+from lowland.report.payload import display_rows, pack_array, some_rows
 from lowland.report.summary import Images
 
 MOST_BYTES = 6_000_000  # of all sheets
@@ -33,10 +33,7 @@ def image_rows(n: int, height: int, width: int) -> np.ndarray:
     """The rows of a summary whose images are worth preparing, ascending: a random sample."""
     rows = display_rows(n)
     most = max(1, MOST_PIXELS // int(np.prod(thumbnail_shape(height, width))))
-    if len(rows) <= most:
-        return rows
-    picked = np.random.default_rng(0).choice(len(rows), most, replace=False, shuffle=False)
-    return rows[np.sort(picked)]
+    return rows[some_rows(len(rows), most)]
 
 
 def shrunk(pixels: np.ndarray) -> np.ndarray:

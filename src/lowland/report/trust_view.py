@@ -10,7 +10,14 @@ import numpy as np
 
 from lowland.metrics.gaps import Gap
 from lowland.metrics.home import KINDS
-from lowland.report.payload import SHOWN_DIMENSIONS, display_rows, frame_of, pack_array, pack_codes
+from lowland.report.payload import (
+    SHOWN_DIMENSIONS,
+    display_rows,
+    frame_of,
+    pack_array,
+    pack_codes,
+    some_rows,
+)
 from lowland.report.summary import Map, Summary
 from lowland.report.wording import listing, number
 from lowland.trust.result import Contrast, Island, OtherMap, Plateau, Trust
@@ -119,10 +126,8 @@ def _pack_part(other: OtherMap, shown_rows: np.ndarray | None) -> dict[str, Any]
     if shown_rows is not None:
         points, shown = _places(np.asarray(other.rows), shown_rows)
         Y, points = Y[shown], points[shown]
-    if len(Y) > MOST_IN_PART:
-        drawn = np.random.default_rng(0).choice(len(Y), MOST_IN_PART, replace=False, shuffle=False)
-        drawn.sort()
-        Y, points = Y[drawn], None if points is None else points[drawn]
+    drawn = some_rows(len(Y), MOST_IN_PART)
+    Y, points = Y[drawn], None if points is None else points[drawn]
     if len(Y):
         middle, reach = frame_of(Y, np.arange(len(Y)))
         Y = (Y[:, :SHOWN_DIMENSIONS] - middle) / reach

@@ -66,11 +66,6 @@ class TableNumbers:
             )
         self.names = [given[place] for place in self._places]
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows, and columns of numbers."""
-        return int(self._numbers.shape[0]), len(self.names)
-
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Some rows of some columns as float64, in Fortran order; NaN where missing."""
         found = np.empty((len(rows), len(columns)), order="F")
@@ -110,7 +105,7 @@ def group_sums(
     table: TableNumbers, rows: np.ndarray, group: np.ndarray, n_groups: int
 ) -> GroupSums:
     """Sums of all columns over the given rows; ``group`` has the group of each of these rows."""
-    p = table.shape[1]
+    p = len(table.names)
     found = GroupSums(*(np.zeros((n_groups, p)) for _ in range(3)))
     member = _indicator(group, n_groups)
     step = max(1, BLOCK_VALUES // max(1, len(rows)))
@@ -449,8 +444,8 @@ def chosen_values(summary: Summary, rows: np.ndarray) -> Chosen | None:
 
 
 def _shares_between_cells(table: TableNumbers, coordinates: np.ndarray) -> np.ndarray:
-    n, p = table.shape
-    most = min(n, SAMPLED_ROWS, max(100, SAMPLED_VALUES // p))
+    n = len(coordinates)
+    most = min(n, SAMPLED_ROWS, max(100, SAMPLED_VALUES // len(table.names)))
     rows = np.unique(np.linspace(0, n - 1, most).astype(np.intp))
     Y = np.asarray(coordinates)[rows, : max(CELLS_ALONG)]
     along = CELLS_ALONG[Y.shape[1]]
