@@ -10,14 +10,7 @@ import numpy as np
 
 from lowland.metrics.gaps import Gap
 from lowland.metrics.home import KINDS
-from lowland.report.payload import (
-    SHOWN_DIMENSIONS,
-    display_rows,
-    frame_of,
-    pack_array,
-    pack_codes,
-    some_rows,
-)
+from lowland.report import payload
 from lowland.report.summary import Map, Summary
 from lowland.report.wording import listing, number
 from lowland.trust.result import Contrast, Island, OtherMap, Plateau, Trust
@@ -32,7 +25,7 @@ FINEST = 2**16 - 1  # steps of a coordinate of a small map, from one edge to the
 
 def pack_trust(summary: Summary) -> dict[str, Any]:
     """An entry ``trust`` for the data of the page; none if nothing is known about any map."""
-    rows = display_rows(len(summary["ids"]))
+    rows = payload.display_rows(len(summary["ids"]))
     packed = [_pack_entry(entry, rows) for entry in summary["maps"]]
     return {} if packed == [None] * len(packed) else {"trust": packed}
 
@@ -71,7 +64,7 @@ def _pack_entry(entry: Map, rows: np.ndarray) -> dict[str, Any] | None:
         "missing": _shares(points.missing, rows),
         "strangers": _shares(points.strangers, rows),
         "stability": None if stability is None else _shares(stability.points, rows),
-        "kind": pack_codes("kind", kinds, list(KINDS), missing="not measured"),
+        "kind": payload.pack_codes("kind", kinds, list(KINDS), missing="not measured"),
     }
     arrows, islands = _pack_arrows(trust, rows), _pack_islands(trust, rows)
     return {"points": packed, "arrows": arrows, "islands": islands, "parts": parts}
@@ -83,7 +76,7 @@ def _shares(values: np.ndarray, rows: np.ndarray) -> str:
     known = np.isfinite(values)
     codes = np.full(len(values), NOT_MEASURED, dtype=np.uint8)
     codes[known] = np.round(np.clip(values[known], 0.0, 1.0) * (NOT_MEASURED - 1))
-    return pack_array(codes, "<u1")
+    return payload.pack_array(codes, "<u1")
 
 
 def _pack_arrows(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
@@ -101,7 +94,7 @@ def _pack_islands(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
     centers = [island.center for island in trust.islands]
     q = trust.coordinates.shape[1]
     return {
-        "codes": pack_array(np.asarray(trust.island_of)[rows], "<u2"),
+        "codes": payload.pack_array(np.asarray(trust.island_of)[rows], "<u2"),
         "numbers": [int(island.number) for island in trust.islands],
         "centers": _in_frame(trust, np.reshape(centers, (-1, q)), rows),
         "double": [_holds_two(island) for island in trust.islands],
@@ -115,8 +108,8 @@ def _pack_islands(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
 
 def _in_frame(trust: Trust, places: np.ndarray, rows: np.ndarray) -> list[list[float]]:
     """Places of the map in the units in which :func:`payload.pack_map` packs it."""
-    middle, reach = frame_of(trust.coordinates, rows)
-    places = np.asarray(places, dtype=np.float64)[:, :SHOWN_DIMENSIONS]
+    middle, reach = payload.frame_of(trust.coordinates, rows)
+    places = np.asarray(places, dtype=np.float64)[:, : payload.SHOWN_DIMENSIONS]
     return [[round(float(value), 5) for value in place] for place in (places - middle) / reach]
 
 
@@ -126,16 +119,16 @@ def _pack_part(other: OtherMap, shown_rows: np.ndarray | None) -> dict[str, Any]
     if shown_rows is not None:
         points, shown = _places(np.asarray(other.rows), shown_rows)
         Y, points = Y[shown], points[shown]
-    drawn = some_rows(len(Y), MOST_IN_PART)
+    drawn = payload.some_rows(len(Y), MOST_IN_PART)
     Y, points = Y[drawn], None if points is None else points[drawn]
     if len(Y):
-        middle, reach = frame_of(Y, np.arange(len(Y)))
-        Y = (Y[:, :SHOWN_DIMENSIONS] - middle) / reach
+        middle, reach = payload.frame_of(Y, np.arange(len(Y)))
+        Y = (Y[:, : payload.SHOWN_DIMENSIONS] - middle) / reach
     return {
         "title": other.title,
-        "dimensions": min(Y.shape[1], SHOWN_DIMENSIONS),
-        "points": None if points is None else pack_array(points, "<u4"),
-        "coordinates": pack_array(np.round((Y + 1) / 2 * FINEST), "<u2"),
+        "dimensions": min(Y.shape[1], payload.SHOWN_DIMENSIONS),
+        "points": None if points is None else payload.pack_array(points, "<u4"),
+        "coordinates": payload.pack_array(np.round((Y + 1) / 2 * FINEST), "<u2"),
     }
 
 

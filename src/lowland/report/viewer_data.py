@@ -15,19 +15,7 @@ import numpy as np
 
 from lowland._base.errors import DataError
 from lowland._base.validation import is_sparse
-from lowland.report import wording
-from lowland.report.payload import (
-    as_numbers,
-    color_range,
-    display_rows,
-    is_continuum,
-    label_text,
-    pack,
-    pack_array,
-    pack_numbers,
-    pick,
-    unpack_codes,
-)
+from lowland.report import payload, wording
 from lowland.report.summary import Summary, Values
 from lowland.report.thumbnails import pack_images
 
@@ -74,11 +62,11 @@ class TableNumbers:
             for number, place in enumerate(places):
                 found[:, number] = _frame_column(self._numbers, int(place))[rows]
         elif is_sparse(self._numbers):
-            pick = _indicator(places, self._numbers.shape[1])
+            picked = _indicator(places, self._numbers.shape[1])
             if 2 * len(rows) < self._numbers.shape[0]:
-                found[:] = (self._numbers[rows] @ pick).toarray()
+                found[:] = (self._numbers[rows] @ picked).toarray()
             else:  # all rows of a few columns: first the columns, lest the matrix be copied
-                found[:] = (self._numbers @ pick)[rows].toarray()
+                found[:] = (self._numbers @ picked)[rows].toarray()
         else:
             values = np.asarray(self._numbers)
             step = max(1, BLOCK_VALUES // max(1, values.shape[1]))
@@ -161,6 +149,7 @@ MOST_ROWS = 20_000  # that names are computed of,
 MOST_PER_ISLAND, FEWEST_PER_ISLAND = 500, 20  # of each island so many
 MOST_VALUES = 50_000_000
 LONGEST = 40  # characters
+Found = list[list[tuple[float, str]]]  # scores and texts, for each island
 
 
 def island_names(
@@ -206,16 +195,15 @@ def island_names(
     p = 0 if values is None else len(values["names"])
     rows, weight = _sample(clusters, n_islands, p)
     group = clusters[rows]
-    from_labels: list[list[tuple[float, str]]] = [[] for _ in range(n_islands)]
-    from_numbers: list[list[tuple[float, str]]] = [[] for _ in range(n_islands)]
+    from_labels: Found = [[] for _ in range(n_islands)]
+    from_numbers: Found = [[] for _ in range(n_islands)]
     for name, given in labels.items():
         if len(given) != len(clusters):
-            raise DataError(
-                f"labels[{name!r}] has {len(given)} values, but there are {len(clusters)} clusters."
-            )
-        chosen = pick(given, rows)
-        numbers = as_numbers(chosen)
-        if numbers is not None and is_continuum(numbers):
+            length = f"labels[{name!r}] has {len(given)} values"
+            raise DataError(f"{length}, but there are {len(clusters)} clusters.")
+        chosen = payload.pick(given, rows)
+        numbers = payload.as_numbers(chosen)
+        if numbers is not None and payload.is_continuum(numbers):
             table = TableNumbers(numbers[:, None], [name])
             sums = group_sums(table, np.arange(len(rows)), group, n_islands + 1)
             _add_numbers(from_numbers, [name], sums, weight)
@@ -225,17 +213,13 @@ def island_names(
         table = TableNumbers(values["numbers"], values["names"])
         sums = group_sums(table, rows, group, n_islands + 1)
         _add_numbers(from_numbers, table.names, sums, weight)
-    return [
-        [*_best(by_label, None), *_best(by_number, MOST_NUMBERS), f"island {number}"]
-        for number, (by_label, by_number) in enumerate(
-            zip(from_labels, from_numbers, strict=True), start=1
-        )
-    ]
-
-
-def _best(found: list[tuple[float, str]], most: int | None) -> list[str]:
-    """Texts by falling score; the first of equal scores stays first."""
-    return [text for _, text in sorted(found, key=lambda pair: -pair[0])][:most]
+    names = []
+    for island, (by_label, by_number) in enumerate(zip(from_labels, from_numbers, strict=True)):
+        for found in (by_label, by_number):  # the first of equal scores stays first
+            found.sort(key=lambda pair: -pair[0])
+        best = [text for _, text in [*by_label, *by_number[:MOST_NUMBERS]]]
+        names.append([*best, f"island {island + 1}"])
+    return names
 
 
 def _sample(clusters: np.ndarray, n_islands: int, p: int) -> tuple[np.ndarray, np.ndarray]:
@@ -256,13 +240,10 @@ def _sample(clusters: np.ndarray, n_islands: int, p: int) -> tuple[np.ndarray, n
 
 
 def _add_categories(
-    found: list[list[tuple[float, str]]],
-    name: str,
-    chosen: Any,
-    group: np.ndarray,
-    weight: np.ndarray,
+    found: Found, name: str, chosen: Any, group: np.ndarray, weight: np.ndarray
 ) -> None:
-    texts = [label_text(value) or "" for value in chosen]
+    """Categories that many rows of an island have and few others."""
+    texts = [payload.label_text(value) or "" for value in chosen]
     known = np.array([bool(text.strip()) for text in texts])
     names = sorted({text for text in texts if text.strip()})
     if not 2 <= len(names) <= min(MOST_CATEGORIES, known.sum() / 2):
@@ -284,9 +265,7 @@ def _add_categories(
             found[island - 1].append((float(inside[best] - outside[best]), text))
 
 
-def _add_numbers(
-    found: list[list[tuple[float, str]]], names: list[str], sums: GroupSums, weight: np.ndarray
-) -> None:
+def _add_numbers(found: Found, names: list[str], sums: GroupSums, weight: np.ndarray) -> None:
     """Columns whose values in an island are high or low."""
     counts, totals, squares = (part * weight[:, None] for part in sums)
     for island in range(1, len(weight)):
@@ -343,8 +322,8 @@ CELLS_ALONG = {1: 32, 2: 8, 3: 4}  # parts of the map, by its dimensions
 
 def pack_page(summary: Summary) -> dict[str, Any]:
     """Everything that the script on the page reads."""
-    packed = pack(summary)
-    rows = display_rows(len(summary["ids"]))
+    packed = payload.pack(summary)
+    rows = payload.display_rows(len(summary["ids"]))
     chosen = chosen_values(summary, rows)
     packed["values"] = None
     if chosen is not None:
@@ -353,9 +332,9 @@ def pack_page(summary: Summary) -> dict[str, Any]:
     packed["images"] = pack_images(summary.get("images"), rows, len(summary["ids"]))
     # That a pixel is high in an island tells a reader nothing.
     numbers = None if chosen is None or summary.get("images") is not None else chosen.values
-    labels = {name: pick(given, rows) for name, given in summary["labels"].items()}
+    labels = {name: payload.pick(given, rows) for name, given in summary["labels"].items()}
     for entry in packed["maps"]:
-        found = island_names(unpack_codes(entry["clusters"]), labels, numbers)
+        found = island_names(payload.unpack_codes(entry["clusters"]), labels, numbers)
         entry["names"] = [[*names[:-1][: MOST_NAMES - 1], names[-1]] for names in found]
         entry["clusters"]["names"] = [
             f"{cluster}: {names[0]}" if len(names) > 1 else cluster
@@ -405,7 +384,7 @@ def pack_neighbors(summary: Summary, rows: np.ndarray) -> dict[str, Any] | None:
         "k": int(found.shape[1]),
         "reach": min(reach, max(len(rows) - 1, 1)),
         "bytes": 2,
-        "lists": pack_array(np.where(found < 0, NO_RANK, found), "<u2"),
+        "lists": payload.pack_array(np.where(found < 0, NO_RANK, found), "<u2"),
     }
 
 
@@ -476,14 +455,14 @@ def pack_values(values: Values) -> dict[str, Any]:
     for name, column, exact in zip(values["names"], numbers.T, levels, strict=True):
         found = exact if exact is not None or not is_tight else _rounded_levels(column)
         if found is None:
-            columns.append(pack_numbers(name, column))
+            columns.append(payload.pack_numbers(name, column))
             continue
         # A code for each point, of the nearest level; the last level is missing.
         missing, between = np.isnan(column), found[:-1] / 2 + found[1:] / 2
         codes = np.where(missing, len(found), np.searchsorted(between, column))
-        low, high = color_range(column[~missing])
-        packed = {"levels": pack_array(np.append(found, np.nan), "<f8")}
-        packed["codes"] = pack_array(codes, "<u1")
+        low, high = payload.color_range(column[~missing])
+        packed = {"levels": payload.pack_array(np.append(found, np.nan), "<f8")}
+        packed["codes"] = payload.pack_array(codes, "<u1")
         columns.append({"name": name, "kind": "number", **packed, "low": low, "high": high})
     return {"columns": columns, "rounded": is_tight and n_codes < len(levels)}
 
