@@ -126,9 +126,10 @@ def open_frame(axes: Axes, x_name: str, y_name: str) -> None:
 
 
 def write(axes: Axes, x: float, y: float, text: str, size: float, **how: Any) -> None:
-    """Write a remark, by default in the middle of its place."""
+    """Write a remark, by default in the middle of its place; nothing if it is empty."""
     style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": INK}
-    axes.text(x, y, text, **{**style, **how}, **TEXT)
+    if text:
+        axes.text(x, y, text, **{**style, **how}, **TEXT)
 
 
 def note(axes: Axes, text: str) -> None:

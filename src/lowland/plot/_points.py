@@ -24,24 +24,10 @@ FEWEST_CELLS, MOST_CELLS = 150, 600  # along a map of five inches
 
 
 class Cells(NamedTuple):
-    """The cells that hold points, how many each holds, and the cell of every point among them."""
+    """How many cells hold points, and the number of the cell of every point among them."""
 
-    occupied: np.ndarray
-    counts: np.ndarray
+    n: int
     member: np.ndarray
-
-
-def draw_density(
-    axes: Axes, x: np.ndarray, y: np.ndarray, coloring: Coloring, inches: float
-) -> None:
-    """Fill the frame, whose limits are set, with :func:`density_image`."""
-    from matplotlib.colors import to_rgb
-
-    # As many cells as the points can fill, and not more than there are pixels.
-    n_cells = int(np.clip(np.sqrt(x.size), FEWEST_CELLS, MOST_CELLS) * min(inches / 5.0, 1.0))
-    box = (*axes.get_xlim(), *axes.get_ylim())
-    image = density_image(x, y, coloring, box, n_cells, np.array(to_rgb(axes.get_facecolor())))
-    axes.imshow(image, extent=box, origin="lower", aspect="auto", zorder=1)
 
 
 def density_image(
@@ -57,8 +43,14 @@ def density_image(
     The hue of a cell is that of the category most of its points have (a named one before the grey
     rest; of equals the first), or of their mean value. The more points, the stronger it is.
     """
-    cells = _count(x, y, box, n_cells)
-    strength = shades(cells.counts)
+    column = ((x - box[0]) * (n_cells / (box[1] - box[0]))).astype(np.int64)
+    row = ((y - box[2]) * (n_cells / (box[3] - box[2]))).astype(np.int64)
+    cell = np.clip(row, 0, n_cells - 1) * n_cells + np.clip(column, 0, n_cells - 1)
+    counts = np.bincount(cell, minlength=n_cells * n_cells)
+    occupied = np.flatnonzero(counts)
+    position = np.cumsum(counts > 0) - 1  # of a cell among those that hold points
+    cells = Cells(occupied.size, position[cell])
+    strength = shades(counts[occupied])
     if isinstance(coloring, Categories):
         color = _winners(cells, coloring)
         strength = 0.3 + 0.7 * strength
@@ -69,7 +61,7 @@ def density_image(
         color = _color_map("Blues", 0.35 + 0.65 * strength)
         strength = np.ones_like(strength)
     image = np.tile(background, (n_cells * n_cells, 1))
-    image[cells.occupied] += strength[:, None] * (color - background)
+    image[occupied] += strength[:, None] * (color - background)
     return image.reshape(n_cells, n_cells, 3)
 
 
@@ -81,25 +73,12 @@ def shades(counts: np.ndarray) -> np.ndarray:
     return np.minimum(np.log(counts) / np.log(top), 1.0)
 
 
-def _count(
-    x: np.ndarray, y: np.ndarray, box: tuple[float, float, float, float], n_cells: int
-) -> Cells:
-    column = ((x - box[0]) * (n_cells / (box[1] - box[0]))).astype(np.int64)
-    row = ((y - box[2]) * (n_cells / (box[3] - box[2]))).astype(np.int64)
-    cell = np.clip(row, 0, n_cells - 1) * n_cells + np.clip(column, 0, n_cells - 1)
-    counts = np.bincount(cell, minlength=n_cells * n_cells)
-    occupied = np.flatnonzero(counts)
-    position = np.empty(n_cells * n_cells, np.int64)
-    position[occupied] = np.arange(occupied.size)
-    return Cells(occupied, counts[occupied], position[cell])
-
-
 def _winners(cells: Cells, categories: Categories) -> np.ndarray:
     from matplotlib.colors import to_rgb
 
     palette = np.array([to_rgb(color) for color in categories.palette()])
     m = len(palette)  # codes begin at -2
-    table = np.bincount(cells.member * m + categories.codes + 2, minlength=cells.occupied.size * m)
+    table = np.bincount(cells.member * m + categories.codes + 2, minlength=cells.n * m)
     table = table.reshape(-1, m)
     grey = (table[:, 1] > 0).astype(np.int64)  # missing: only where there is nothing else
     if m == 2:
@@ -114,9 +93,8 @@ def _means(cells: Cells, continuum: Continuum) -> np.ndarray:
     known = ~continuum.missing()
     values = np.clip(continuum.values[known], continuum.low, continuum.high)
     share = (values - continuum.low) / (continuum.high - continuum.low)
-    n = cells.occupied.size
-    sums = np.bincount(cells.member[known], weights=share, minlength=n)
-    counts = np.bincount(cells.member[known], minlength=n)
+    sums = np.bincount(cells.member[known], weights=share, minlength=cells.n)
+    counts = np.bincount(cells.member[known], minlength=cells.n)
     color = _color_map(continuum.color_map, sums / np.maximum(counts, 1))
     color[counts == 0] = to_rgb(GREY)
     return color
@@ -144,9 +122,8 @@ def frame(axes: Axes, Y: np.ndarray, *, equal: bool = True) -> None:
             width[:] = (high - low).max()
         axes.set_aspect("equal")
         width[:] = width.max()
-    axes.set_xlim(middle[0] - 0.54 * width[0], middle[0] + 0.54 * width[0])
-    axes.set_ylim(middle[1] - 0.54 * width[1], middle[1] + 0.54 * width[1])
-    axes.set(xticks=[], yticks=[])
+    low, high = middle - 0.54 * width, middle + 0.54 * width
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[], yticks=[])
     axes.spines[:].set_color("#d0d0d0")
 
 
@@ -160,15 +137,19 @@ def draw_points(
     remark: bool = True,
 ) -> None:
     """Draw two coordinates into a frame of so many inches whose limits are set."""
+    from matplotlib.colors import to_rgb
+
     x, y = Y.T
-    if is_dense(x.size, density):
-        aspect = axes.get_aspect()
-        draw_density(axes, x, y, coloring, inches)
-        axes.set_aspect(aspect)
-        if remark:
-            note(axes, f"{x.size:,} points, shaded by density")
+    if not is_dense(x.size, density):
+        scatter_in_random_order(axes, (x, y), coloring, point_style(x.size, inches))
         return
-    scatter_in_random_order(axes, (x, y), coloring, point_style(x.size, inches))
+    # As many cells as the points can fill, and not more than there are pixels.
+    n_cells = int(np.clip(np.sqrt(x.size), FEWEST_CELLS, MOST_CELLS) * min(inches / 5.0, 1.0))
+    box = (*axes.get_xlim(), *axes.get_ylim())
+    image = density_image(x, y, coloring, box, n_cells, np.array(to_rgb(axes.get_facecolor())))
+    axes.imshow(image, extent=box, origin="lower", aspect=axes.get_aspect(), zorder=1)
+    if remark:
+        note(axes, f"{x.size:,} points, shaded by density")
 
 
 # How the user wants the points of every picture of a map, whichever function draws it.

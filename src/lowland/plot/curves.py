@@ -165,9 +165,18 @@ def scree_plot(
         each.fill_between(number, 0, 100 * shares, color=OKABE_ITO[0], alpha=0.25, linewidth=0)
     each.set_ylim(bottom=0)
     if chance is not None:
-        _draw_chance(each, shares, check_vector(chance, "chance")[: shares.size])
+        by_chance = check_vector(chance, "chance")[: shares.size]
+        above = shares[: by_chance.size] > by_chance
+        k = int(above.size if above.all() else np.argmin(above))
+        look: dict[str, Any] = {"color": OKABE_ITO[1], "linewidth": 1.6}
+        look["label"] = f"chance: {k} component{'s' * (k != 1)} above it"
+        each.plot(number[: by_chance.size], 100 * by_chance, "--", **look)
     if show_elbow:
-        _draw_elbow(each, shares)
+        k = elbow(shares)
+        look = {"color": OKABE_ITO[3], "linewidth": 1}
+        each.plot([1, shares.size], [100 * shares[0], 100 * shares[-1]], ":", **look)
+        look |= {"markersize": 7, "label": f"elbow: component {k}", "zorder": 5}
+        each.plot(k, 100 * shares[k - 1], "o", **look)
     if chance is not None or show_elbow:
         write_legend(each, fontsize=9)
     open_frame(each, "component", "% of the variance")
@@ -176,22 +185,6 @@ def scree_plot(
         axes.set_xlim(0.4, shares.size + 0.6)
         axes.xaxis.get_major_locator().set_params(integer=True)
     return figure
-
-
-def _draw_chance(axes: Axes, shares: np.ndarray, chance: np.ndarray) -> None:
-    above = shares[: chance.size] > chance
-    k = int(above.size if above.all() else np.argmin(above))
-    label = f"chance: {k} component{'s' * (k != 1)} above it"
-    number = np.arange(1, chance.size + 1)
-    axes.plot(number, 100 * chance, "--", color=OKABE_ITO[1], linewidth=1.6, label=label)
-
-
-def _draw_elbow(axes: Axes, shares: np.ndarray) -> None:
-    k = elbow(shares)
-    color = OKABE_ITO[3]
-    axes.plot([1, shares.size], [100 * shares[0], 100 * shares[-1]], ":", color=color, linewidth=1)
-    label = f"elbow: component {k}"
-    axes.plot(k, 100 * shares[k - 1], "o", color=color, markersize=7, label=label, zorder=5)
 
 
 def _together(

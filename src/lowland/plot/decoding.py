@@ -152,7 +152,6 @@ def decoded_images(
     height += 0.5 + 0.3 * bool(title)
     figure = figure_beside_legend(coloring, label_name, title, width + 0.4, height)
     axes = figure.subplots()
-    axes.set(xticks=[], yticks=[])
     axes.spines[:].set_color("#d0d0d0")
     _draw_rows(axes, stage.rows, coloring)
     limits = image_limits(images, limits)
@@ -167,10 +166,9 @@ def decoded_images(
     for (x, y), pixels in zip(stage.places.tolist(), images, strict=True):
         box = (x - half[0], x + half[0], y - half[1], y + half[1])
         draw_image(axes, pixels, shape, box, limits)
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
-    given = check_table(Y, "the map").shape[1]
-    names = axis_labels(axis_names, given)
-    name_axes(axes, names[0], names[1] if given == 2 else "")
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])
+    names = [*axis_labels(axis_names, 1 if stage.is_line else 2), ""]
+    name_axes(axes, *names[:2])
     outside = int((~((low <= stage.rows) & (stage.rows <= high)).all(axis=1)).sum())
     if outside:
         note(axes, f"{outside:,} of {len(stage.rows):,} rows lie outside of the picture")

@@ -50,9 +50,8 @@ def draw_background(axes: Axes, shade: Callable[[np.ndarray], np.ndarray], name:
         return
     gray = 1 - (1 - DARKEST) * (values - low) / (high - low)
     image = np.repeat(gray[:, :, None], 3, axis=2)
-    aspect = axes.get_aspect()
-    axes.imshow(image, extent=box, origin="lower", interpolation="bilinear", zorder=0)
-    axes.set_aspect(aspect)
+    look = {"origin": "lower", "interpolation": "bilinear", "aspect": axes.get_aspect()}
+    axes.imshow(image, extent=box, zorder=0, **look)
     axes.set(xlim=box[:2], ylim=box[2:])
     note(axes, f"gray: {name}, from {low:.3g} (white) to {high:.3g}")
 
@@ -451,8 +450,7 @@ def tiled_map(
     figure = figure_beside_legend(coloring, label_name, title)
     axes = figure.subplots()
     low, high = -margin * sides, (1 + margin) * sides
-    axes.set(xticks=[], yticks=[], aspect="equal")
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])
     axes.spines[:].set_color("#d0d0d0")
     Y = np.mod(Y, sides)
     style = point_style(len(Y), PANEL / (1 + 2 * margin))

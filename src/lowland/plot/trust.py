@@ -11,7 +11,7 @@ import numpy as np
 from lowland._base.constraints import Integer
 from lowland._base.errors import ParameterError, shown
 from lowland.plot._checks import check_table, drawable_unit
-from lowland.plot._figure import add_arrow, name_axes, new_figure, write_legend
+from lowland.plot._figure import add_arrow, name_axes, new_figure, write, write_legend
 from lowland.plot._points import draw_points, frame, point_style, scatter_in_random_order
 from lowland.plot._style import ARROW, DARK_GREY, INK, PANEL, TEXT
 from lowland.plot.colors import MISSING, Categories, of_rows
@@ -101,7 +101,6 @@ LINES: dict[str, tuple[Any, float]] = {
     "unclear": ((0, (5, 3)), 1.7),
     "not in the data": ("solid", 2.6),
 }
-NUMBER: dict[str, Any] = {"ha": "center", "va": "center_baseline", "color": INK, **TEXT}
 
 
 def trust_map(
@@ -256,8 +255,8 @@ def _draw_islands(
         place = above if covered else axes.transData
         for wider in (3.0, 0.0) if _is_double(island) else (0.0,):
             axes.scatter(*center, s=(2 * (radius + wider)) ** 2, transform=place, **style)
-        text = {"fontsize": radius + 0.5, "zorder": 5, "transform": place, **NUMBER}
-        axes.text(*center, str(island.number), **text)
+        look = {"va": "center_baseline", "zorder": 5, "transform": place}
+        write(axes, *center, str(island.number), radius + 0.5, **look)
 
 
 def draw_trust_legend(

@@ -10,9 +10,8 @@ import numpy as np
 
 from lowland.metrics.gaps import Gap
 from lowland.metrics.home import KINDS
-from lowland.report import payload
+from lowland.report import payload, wording
 from lowland.report.summary import Map, Summary
-from lowland.report.wording import listing, number
 from lowland.trust.result import Contrast, Island, OtherMap, Plateau, Trust
 
 # What the script on the page reads about the trust of each map; :mod:`payload` packs the rest.
@@ -150,8 +149,10 @@ def plateau_view(entry: Map) -> dict[str, Any] | None:
     plateau = entry.get("plateau")
     if plateau is None or not plateau.values:
         return None
+    columns = zip(plateau.values, plateau.excess, plateau.overlap, plateau.on_plateau, strict=True)
     values = [
         {
+            "x": _across(number),
             "text": _value_text(value),
             "excess": excess,
             "overlap": overlap,
@@ -159,9 +160,7 @@ def plateau_view(entry: Map) -> dict[str, Any] | None:
             "is_default": value == plateau.default,
             "is_recommended": value == plateau.recommended,
         }
-        for value, excess, overlap, is_on in zip(
-            plateau.values, plateau.excess, plateau.overlap, plateau.on_plateau, strict=True
-        )
+        for number, (value, excess, overlap, is_on) in enumerate(columns)
     ]
     return {
         "parameter": plateau.parameter,
@@ -173,6 +172,10 @@ def plateau_view(entry: Map) -> dict[str, Any] | None:
     }
 
 
+def _across(place: int) -> float:
+    return round(LEFT + STEP * (place + 0.5), 1)
+
+
 def _chart(
     excess: list[float], overlap: list[float], values: list[dict[str, Any]]
 ) -> dict[str, Any]:
@@ -181,14 +184,11 @@ def _chart(
     low = min(0.0, *known) if known else 0.0
     high = max(0.2, *known) if known else 1.0
 
-    def across(place: float) -> float:
-        return round(LEFT + STEP * (place + 0.5), 1)
-
     def down(value: float) -> float:
         return round(TOP + HEIGHT * (high - value) / (high - low), 1)
 
     def line(measure: list[float]) -> dict[str, Any]:
-        found = [(across(i), down(v)) for i, v in enumerate(measure) if math.isfinite(v)]
+        found = [(_across(i), down(v)) for i, v in enumerate(measure) if math.isfinite(v)]
         return {"marks": found, "points": " ".join(f"{x},{y}" for x, y in found)}
 
     return {
@@ -202,10 +202,6 @@ def _chart(
         "excess": line(excess),
         "overlap": line(overlap),
         "bands": [round(LEFT + STEP * i, 1) for i, value in enumerate(values) if value["is_on"]],
-        "labels": [
-            {"x": across(i), "text": value["text"], "is_default": value["is_default"]}
-            for i, value in enumerate(values)
-        ],
         "ticks": [
             {"y": down(value), "text": f"{value:.1f}"}
             for value in (step / 10 for step in range(math.ceil(10 * low), int(10 * high) + 1, 2))
@@ -214,7 +210,7 @@ def _chart(
 
 
 def _value_text(value: float) -> str:
-    return number(int(value) if float(value).is_integer() else float(value))
+    return wording.number(int(value) if float(value).is_integer() else float(value))
 
 
 MOST_SENTENCES = 6
@@ -327,7 +323,7 @@ def _seriousness(gap: Gap) -> tuple[int, float]:
 def _words(gap: Gap) -> str:
     if gap.through:
         islands = "island" if len(gap.through) == 1 else "islands"
-        through = f"onnected through {islands} {listing(gap.through)}"
+        through = f"onnected through {islands} {wording.listing(gap.through)}"
         return f"C{through}" if gap.verdict == "bridged" else f"Unclear: perhaps c{through}"
     return {
         "real": "The gap is in the data",
