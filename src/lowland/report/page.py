@@ -182,18 +182,12 @@ def _map_view(entry: Map, number: int) -> dict[str, Any]:
 
 
 def _quality_view(name: str, measure: Measure) -> dict[str, Any]:
-    value, reach = measure["value"], wording.Z95 * measure["standard_error"]
-    beside = {"pca": measure["pca"], "random": measure["random"]}
-    places = {"value": value, "low": value - reach, "high": value + reach, **beside}
     return {
         **measure,
         "label": wording.words(name),
-        "text": _value_text(value),
+        "reach": wording.Z95 * measure["standard_error"],
         "interval": wording.interval(measure),
-        "pca_text": _value_text(measure["pca"]),
-        "random_text": _value_text(measure["random"]),
         "sentence": wording.sentence(name, measure),
-        "strip": {name: wording.along(place) for name, place in places.items()},
     }
 
 
@@ -258,7 +252,3 @@ def _curve(history: Sequence[float] | None) -> dict[str, Any] | None:
     y = 40 - 40 * (losses - low) / (high - low if high > low else 1.0)
     points = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, y, strict=True))
     return {"points": points, "first": float(losses[0]), "last": float(losses[-1])}
-
-
-def _value_text(value: float | None) -> str:
-    return wording.UNKNOWN if value is None or not np.isfinite(value) else f"{value:.3f}"

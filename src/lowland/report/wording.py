@@ -117,9 +117,9 @@ def share(value: float) -> str:
     return percent(value) if math.isfinite(value) else UNKNOWN
 
 
-def decimals(value: float) -> str:
-    """The value with two digits after the point, if it is known."""
-    return f"{value:.2f}" if math.isfinite(value) else UNKNOWN
+def decimals(value: float | None, digits: int = 2) -> str:
+    """The value with so many digits after the point, if it is known."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
 
 
 def count(value: int) -> str:
