@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.errors import DataError, ParameterError, unknown_name
+from lowland._base.errors import DataError, ParameterError, listing, unknown_name
 from lowland.plot._checks import check_table, check_vector, one_each
 from lowland.plot._figure import new_figure, note, one_line
 from lowland.plot._legend import add_legend, figure_beside_legend
@@ -96,10 +96,10 @@ def _step(places: np.ndarray) -> float:
 def frame_cells(axes: Axes, cells: Cells, inches: tuple[float, float]) -> None:
     """Limits around all cells, without ticks; equal scales unless the grid is very long."""
     low, high = cells.extent
-    width, height = high - low
-    axes.set_xlim(low[0] - 0.01 * width, high[0] + 0.01 * width)
-    axes.set_ylim(low[1] - 0.01 * height, high[1] + 0.01 * height)
-    if np.isclose(width / height, inches[0] / inches[1]):
+    margin = 0.01 * (high - low)
+    (left, bottom), (right, top) = low - margin, high + margin
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+    if np.isclose((right - left) / (top - bottom), inches[0] / inches[1]):
         axes.set_aspect("equal")
     else:
         axes.set_box_aspect(inches[1] / inches[0])
@@ -243,9 +243,8 @@ def component_planes(
     bar.ax.set_yticklabels(["lowest", "highest"], fontsize=8)
     bar.outline.set_visible(False)
     if left_out:
-        named = ", ".join(one_line(names[column], 24) for column in left_out[:NAMED])
-        more = f" and {len(left_out) - NAMED} more" if len(left_out) > NAMED else ""
-        text = f"Not shown, because they vary less: {named}{more}"
+        named = listing([one_line(names[column], 24) for column in left_out], NAMED, quote=False)
+        text = f"Not shown, because they vary less: {named}"
         lines = textwrap.wrap(text, int(figure.get_size_inches()[0] * 16))
         figure.supxlabel("\n".join(lines), fontsize=7, color=INK, **TEXT)
     return figure
@@ -296,12 +295,11 @@ def _points(rows: Any, n_axes: int, height: float) -> np.ndarray:
 
 def _draw_rows(axes: Axes, rows: np.ndarray) -> None:
     """Points with a light edge, which are visible on dark and on light cells."""
-    limits = axes.get_xlim(), axes.get_ylim()
+    limits = {"xlim": axes.get_xlim(), "ylim": axes.get_ylim()}
     size = float(np.clip(900.0 / len(rows), 0.6, 6.0))
-    axes.scatter(
-        *rows.T, s=size, c="black", edgecolors="white", linewidths=0.25, alpha=0.6, rasterized=True
-    )
-    axes.set(xlim=limits[0], ylim=limits[1])
+    look = {"c": "black", "edgecolors": "white", "linewidths": 0.25, "alpha": 0.6}
+    axes.scatter(*rows.T, s=size, rasterized=True, **look)
+    axes.set(**limits)
 
 
 def _range(low: float, high: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
 from lowland.neighbors import knn_query
-from lowland.plot._checks import check_table, check_vector
+from lowland.plot._checks import check_table, check_vector, one_each
 from lowland.plot._figure import new_figure, one_line
 from lowland.plot._style import INK, TEXT
 from lowland.plot.colors import is_missing
@@ -248,7 +248,8 @@ def recognition_strip(
     """
     mean, components, shape = _check_axes(mean, components, image_shape)
     X, known = _pictures(X, "X", mean), _pictures(known, "known", mean)
-    names, known_names = _names(labels, len(X), "labels"), _names(known_labels, len(known), "known")
+    names = _names(labels, len(X), "pictures")
+    known_names = _names(known_labels, len(known), "known pictures")
     scores = (X - mean) @ components.T
     rebuilt = mean + scores @ components
     errors = np.sqrt(((X - rebuilt) ** 2).mean(axis=1)) / (float(np.ptp(known)) or 1.0)
@@ -275,10 +276,7 @@ def _pictures(X: Any, name: str, mean: np.ndarray) -> np.ndarray:
     return X
 
 
-def _names(labels: Any, n: int, name: str) -> list[str]:
-    if labels is None:
-        return [""] * n
-    labels = list(labels)
-    if len(labels) != n:
-        raise DataError(f"{name}: there are {len(labels)} labels for {n} pictures.")
-    return ["nobody" if is_missing(label) else one_line(str(label), 16) for label in labels]
+def _names(labels: Any, n: int, whose: str) -> list[str]:
+    if labels is not None:
+        labels = ["nobody" if is_missing(label) else one_line(str(label), 16) for label in labels]
+    return one_each(labels, [""] * n, "labels", whose)
