@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TILE = 3.2  # inches
+MOST_BESIDE = 4  # maps side by side
 
 
 def compare_maps(
@@ -77,8 +78,8 @@ def compare_maps(
     titles = one_each(titles, numbered, "titles", "maps")
     below = one_each(notes, [""] * len(views), "notes", "maps")
     coloring = encode_labels(labels, n)
-    columns = len(views) if len(views) <= 4 else -(-len(views) // -(-len(views) // 4))
-    rows = -(-len(views) // columns)
+    rows = -(-len(views) // MOST_BESIDE)
+    columns = -(-len(views) // rows)
     height = (TILE + 0.3 + 0.2 * bool(notes)) * rows + 0.35 * bool(title)
     figure = figure_beside_legend(coloring, label_name, title, TILE * columns, height)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -240,6 +241,8 @@ def alignment_map(
     >>> len(figure.axes[0].collections[0].get_segments())
     150
     """
+    from matplotlib.collections import LineCollection
+
     views = [check_map(Y, f"map {i}") for i, Y in enumerate(maps)]
     if not views:
         raise DataError("there are no maps to draw.")
@@ -253,7 +256,9 @@ def alignment_map(
     lines = _lines(correspondence, views)
     figure = draw_map(Y, coloring, Captions(title, "set", axis_names))
     if Y.shape[1] == 2 and 0 < len(lines) <= MOST_LINES:
-        _draw_lines(figure, lines)
+        look = {"colors": "#777777", "linewidths": 0.5, "alpha": 0.45}
+        collection = LineCollection(list(lines), zorder=0.5, **look)  # below the points
+        figure.axes[0].add_collection(collection, autolim=False)
     if Y.shape[1] == 2 and len(Y) <= MOST_RINGS:
         _draw_rings(figure, views, coloring)
     return figure
@@ -277,14 +282,6 @@ def _lines(correspondence: np.ndarray | None, views: list[np.ndarray]) -> np.nda
         if len(segments) > MOST_LINES:
             break
     return np.array(segments) if segments else np.empty((0, 2, 2))
-
-
-def _draw_lines(figure: Figure, lines: np.ndarray) -> None:
-    from matplotlib.collections import LineCollection
-
-    style = {"colors": "#777777", "linewidths": 0.5, "alpha": 0.45, "zorder": 0.5}
-    # below the points, whose zorder is 1
-    figure.axes[0].add_collection(LineCollection(list(lines), **style), autolim=False)
 
 
 def _draw_rings(figure: Figure, views: list[np.ndarray], coloring: Categories) -> None:

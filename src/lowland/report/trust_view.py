@@ -163,8 +163,7 @@ def plateau_view(entry: Map) -> dict[str, Any] | None:
         for number, (value, excess, overlap, is_on) in enumerate(columns)
     ]
     return {
-        "parameter": plateau.parameter,
-        "sentence": plateau.sentence,
+        **plateau._asdict(),
         "steps": values,
         "default": _value_text(plateau.default),
         "has_maps": len(plateau.maps) == len(plateau.values),
@@ -302,14 +301,12 @@ def _points(trust: Trust) -> dict[str, Any]:
         for name, rows in counts.items()
     ]
     return {
+        **points._asdict(),
         "measured": measured,
         "rows": len(points.kind),
         "kinds": kinds,
         "missing": _mean(points.missing),
         "strangers": _mean(points.strangers),
-        "random": points.chance,
-        "n_neighbors": points.n_neighbors,
-        "reach": points.reach,
         "arrows": len(trust.worst()),
     }
 
@@ -351,11 +348,10 @@ def _stability(trust: Trust) -> dict[str, Any] | None:
         return None
     islands = sorted(stability.islands, key=lambda found: found.jaccard)
     return {
+        **stability._asdict(),
         "refits": [refit.title for refit in stability.refits],
         "rows": max((len(refit.rows) for refit in stability.refits), default=0),
         "n_neighbors": trust.points.n_neighbors,
-        "agreement": stability.agreement,
-        "random": stability.chance,
         "islands": [
             {**found._asdict(), "words": STABILITIES.get(found.verdict, found.verdict)}
             for found in islands[:MOST_ROWS]
