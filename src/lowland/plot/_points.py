@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from lowland.plot._figure import note
 from lowland.plot._style import GREY, OKABE_ITO
-from lowland.plot.colors import Categories, Coloring, Continuum, of_rows, row_colors
+from lowland.plot.colors import MISSING, OTHER, Categories, Coloring, Continuum, of_rows, row_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,17 +52,18 @@ def density_image(
     position = np.cumsum(counts > 0) - 1  # of a cell among those that hold points
     cells = Cells(occupied.size, position[cell])
     strength = shades(counts[occupied])
+    of_cells: Coloring
     if isinstance(coloring, Categories):
-        color = _winners(cells, coloring)
+        of_cells = _winners(cells, coloring)
         strength = 0.3 + 0.7 * strength
     elif isinstance(coloring, Continuum):
-        color = _means(cells, coloring)
+        of_cells = _means(cells, coloring)
         strength = 0.55 + 0.45 * strength  # a faint color is hard to compare with a color bar
     else:
-        color = _color_map("Blues", 0.35 + 0.65 * strength)
+        of_cells = Continuum(0.35 + 0.65 * strength, 0.0, 1.0, "Blues")
         strength = np.ones_like(strength)
     image = np.tile(background, (n_cells * n_cells, 1))
-    image[occupied] += strength[:, None] * (color - background)
+    image[occupied] += strength[:, None] * (row_colors(of_cells)[:, :3] - background)
     return image.reshape(n_cells, n_cells, 3)
 
 
@@ -73,37 +75,27 @@ def shades(counts: np.ndarray) -> np.ndarray:
     return np.minimum(np.log(counts) / np.log(top), 1.0)
 
 
-def _winners(cells: Cells, categories: Categories) -> np.ndarray:
-    from matplotlib.colors import to_rgb
-
-    palette = np.array([to_rgb(color) for color in categories.palette()])
-    m = len(palette)  # codes begin at -2
+def _winners(cells: Cells, categories: Categories) -> Categories:
+    """The category of each cell."""
+    m = len(categories.names) + 2  # codes begin at -2
     table = np.bincount(cells.member * m + categories.codes + 2, minlength=cells.n * m)
     table = table.reshape(-1, m)
-    grey = (table[:, 1] > 0).astype(np.int64)  # missing: only where there is nothing else
-    if m == 2:
-        return palette[grey]
-    named = table[:, 2:]
-    return palette[np.where(named.any(axis=1), 2 + named.argmax(axis=1), grey)]
+    codes = np.where(table[:, 1] > 0, OTHER, MISSING)  # missing: only where there is nothing else
+    if m > 2:
+        named = table[:, 2:]
+        codes = np.where(named.any(axis=1), named.argmax(axis=1), codes)
+    return dataclasses.replace(categories, codes=codes)
 
 
-def _means(cells: Cells, continuum: Continuum) -> np.ndarray:
-    from matplotlib.colors import to_rgb
-
+def _means(cells: Cells, continuum: Continuum) -> Continuum:
+    """The mean of each cell, as a share of the scale; NaN if nothing is known."""
     known = ~continuum.missing()
     values = np.clip(continuum.values[known], continuum.low, continuum.high)
     share = (values - continuum.low) / (continuum.high - continuum.low)
     sums = np.bincount(cells.member[known], weights=share, minlength=cells.n)
     counts = np.bincount(cells.member[known], minlength=cells.n)
-    color = _color_map(continuum.color_map, sums / np.maximum(counts, 1))
-    color[counts == 0] = to_rgb(GREY)
-    return color
-
-
-def _color_map(name: str, values: np.ndarray) -> np.ndarray:
-    import matplotlib
-
-    return matplotlib.colormaps[name](values)[:, :3]
+    means = np.where(counts, sums / np.maximum(counts, 1), np.nan)
+    return Continuum(means, 0.0, 1.0, continuum.color_map)
 
 
 def is_dense(n: int, density: bool | None) -> bool:
