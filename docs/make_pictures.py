@@ -93,7 +93,7 @@ def above(Y: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def class_colors(classes: np.ndarray) -> np.ndarray:
     """A color for each row."""
-    from lowland.plot._figure import category_colors
+    from lowland.plot._style import category_colors
 
     names, place = np.unique(classes, return_inverse=True)
     return np.array(category_colors(len(names)))[place]

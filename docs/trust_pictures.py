@@ -125,8 +125,9 @@ def draw(name: str) -> tuple[Any, list[list[str]]]:
 
 def beside_null(found: Trust) -> Any:
     """The map, and the map of data without structure to compare it with."""
-    from lowland.plot._figure import DARK_GREY, new_figure
+    from lowland.plot._figure import new_figure
     from lowland.plot._points import frame, point_style
+    from lowland.plot._style import DARK_GREY
     from lowland.plot.trust import BESIDE, draw_trust, draw_trust_legend
 
     inches = 4.0

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import to_rgb
 
-from lowland.plot._figure import DARK_GREY, GREY, LONG_PALETTE, OKABE_ITO, category_colors
+from lowland.plot._style import DARK_GREY, GREY, LONG_PALETTE, OKABE_ITO, category_colors
 from lowland.plot.colors import MISSING, OTHER, Categories, Continuum, encode_labels
 from support.cases import each
 

@@ -14,7 +14,8 @@ from lowland.plot import (
     reconstruction_pairs,
     save_figure,
 )
-from lowland.plot._figure import category_colors, png_bytes
+from lowland.plot._figure import png_bytes
+from lowland.plot._style import category_colors
 from lowland.plot.decoding import grid_over
 from support.cases import each
 
@@ -88,7 +89,11 @@ def test_missing_pixels_constant_and_colored_images_are_drawn(tmp_path):
         (lambda: reconstruction_pairs(IMAGES, IMAGES[:3], SHAPE), DataError, "3 reconstructions"),
         (lambda: reconstruction_pairs(IMAGES, IMAGES, (5, 5)), DataError, "originals has 24"),
         (lambda: reconstruction_pairs(IMAGES, IMAGES, (24,)), ParameterError, "image_shape"),
-        (lambda: reconstruction_pairs(IMAGES, IMAGES, SHAPE, names="ab"), DataError, "2 entries"),
+        (
+            lambda: reconstruction_pairs(IMAGES, IMAGES, SHAPE, names="ab"),
+            DataError,
+            "2 names for 12",
+        ),
         (lambda: reconstruction_pairs(IMAGES[0], IMAGES, SHAPE), DataError, "rows and columns"),
         (lambda: decoded_images(np.eye(3), np.eye(3), IMAGES[:3], SHAPE), DataError, "1 or 2 dim"),
         (lambda: decoded_images(np.eye(2), np.eye(2), IMAGES, SHAPE), DataError, "12 images"),

@@ -7,8 +7,8 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from lowland.plot import compare_maps, distortion_map, pairs_plot, save_figure, scatter_map
-from lowland.plot._figure import DARK_GREY, GREY, OKABE_ITO
 from lowland.plot._points import density_image, shades
+from lowland.plot._style import DARK_GREY, GREY, OKABE_ITO
 from lowland.plot.colors import MISSING, OTHER, Categories, Continuum
 
 BOX = (0.0, 2.0, 0.0, 2.0)

@@ -16,7 +16,7 @@ from lowland.plot import (
     scatter_map,
     scatter_map_3d,
 )
-from lowland.plot._figure import OKABE_ITO
+from lowland.plot._style import OKABE_ITO
 from support.cases import each
 
 rng = np.random.default_rng(0)

@@ -122,7 +122,7 @@ def test_pictures_of_another_size_and_too_few_labels_are_refused():
     arguments = (KNOWN, MODEL.mean_, MODEL.components_, SHAPE)
     with pytest.raises(DataError, match="X has 5 columns"):
         recognition_strip(np.ones((1, 5)), *arguments)
-    with pytest.raises(DataError, match="labels: there are 2 labels for 8 pictures"):
+    with pytest.raises(DataError, match="there are 2 labels for 8 pictures"):
         recognition_strip(KNOWN, *arguments, labels=["a", "b"])
 
 

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 
 from lowland._base.errors import DataError
 from lowland.plot import save_figure, scatter_map
-from lowland.plot._figure import GREY, OKABE_ITO
+from lowland.plot._style import GREY, OKABE_ITO
 from support.cases import each
 
 rng = np.random.default_rng(0)
@@ -184,7 +184,7 @@ def test_names_of_rows_stand_beside_their_points():
     assert not any(extent.contains(*point) for extent in extents for point in points)
     centers = np.array([[(e.x0 + e.x1) / 2, (e.y0 + e.y1) / 2] for e in extents])
     assert np.median(np.linalg.norm(centers - points, axis=1)) < 70
-    with pytest.raises(DataError, match="names has 2 entries, but the map has 25 rows"):
+    with pytest.raises(DataError, match="there are 2 names for 25 rows"):
         scatter_map(Y, names=["a", "b"])
     equal = scatter_map(np.zeros((3, 2)), names=["a", "b", "c"])  # nowhere to go, and no warning
     assert len(equal.axes[0].texts) == 3
@@ -207,7 +207,7 @@ def test_what_cannot_be_drawn_is_refused(coordinates, labels, message):
 
 
 def test_the_wrong_number_of_axis_names_is_refused():
-    with pytest.raises(DataError, match="axis_names has 1 names, but there are 2 axes"):
+    with pytest.raises(DataError, match="there are 1 axis_names for 2 axes"):
         scatter_map(Y[:, :2], axis_names=["x"])
 
 

@@ -310,5 +310,5 @@ def test_what_is_no_result_is_refused():
         trust_map(np.zeros((60, 2)))
     with pytest.raises(ParameterError, match="arrows=-1"):
         trust_map(judged(), arrows=-1)
-    with pytest.raises(DataError, match="axis_names has 1 names, but there are 2 axes"):
+    with pytest.raises(DataError, match="there are 1 axis_names for 2 axes"):
         trust_map(judged(), axis_names=["one"])

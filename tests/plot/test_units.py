@@ -9,7 +9,8 @@ from matplotlib.colors import to_rgb
 from lowland._base.errors import DataError, ParameterError
 from lowland._engines.grids.lattice import Lattice
 from lowland.plot import component_planes, hits, labeled_units, save_figure, u_matrix
-from lowland.plot._figure import GREY, category_colors, png_bytes
+from lowland.plot._figure import png_bytes
+from lowland.plot._style import GREY, category_colors
 from support.cases import each
 
 RNG = np.random.default_rng(0)

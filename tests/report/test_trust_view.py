@@ -127,10 +127,10 @@ def test_gaps_are_listed_by_seriousness_and_in_words(checked):
     view = trust_view(checked["maps"][0])
     found = [(gap["one"], gap["other"], gap["cut"], gap["words"]) for gap in view["gaps"]]
     assert found == [
-        (1, 2, "0.80", "Not in the data: the two belong together"),
-        (2, 3, "0.40", "Unclear"),
-        (1, 4, "0.08", "Connected through islands 2, 3"),
-        (3, 4, "0.03", "The gap is in the data"),
+        (1, 2, 0.8, "Not in the data: the two belong together"),
+        (2, 3, 0.4, "Unclear"),
+        (1, 4, 0.08, "Connected through islands 2, 3"),
+        (3, 4, 0.03, "The gap is in the data"),
     ]
     text = words(section(render(checked), "islands"))
     assert "1 and 2 20\u202f% 25\u202f% 0.80 Not in the data" in text
@@ -157,7 +157,9 @@ def test_kinds_of_points_are_counted_among_the_measured(checked):
         "torn": 12,
         "pressed": 12,
     }
-    assert points["kinds"][1]["share"] == "2\u202f%"  # 4 of 199
+    assert points["kinds"][1]["share"] == pytest.approx(4 / 199)
+    text = words(section(render(checked), "distortion"))
+    assert "elsewhere in the map 4 2\u202f%" in text
     assert "measured at 199 of 200 points" in words(section(render(checked), "distortion"))
 
 

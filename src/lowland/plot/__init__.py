@@ -18,15 +18,14 @@ __getattr__, __dir__, __all__ = exports(
     {
         "lowland.plot._figure": "save_figure",
         "lowland.plot._map_figure": "MapFigure",
-        "lowland.plot.biplots": "biplot",
         "lowland.plot.comparison": "alignment_map compare_maps pairs_plot",
         "lowland.plot.curves": "curse loss_plot scree_plot selection_plot",
         "lowland.plot.decoding": "decoded_images reconstruction_pairs",
         "lowland.plot.grids": "component_planes hits labeled_units u_matrix",
-        "lowland.plot.images": "eigen_images recognition_strip reconstruction_strip tiled_map",
-        "lowland.plot.maps": "scatter_map scatter_map_3d",
+        "lowland.plot.images": "eigen_images recognition_strip reconstruction_strip",
+        "lowland.plot.maps": "scatter_map scatter_map_3d tiled_map",
         "lowland.plot.quality": "distortion_map opening_angle_plot rnx_plot shepard_plot",
-        "lowland.plot.through_data": "curve_through_data grid_through_data",
+        "lowland.plot.through_data": "biplot curve_through_data grid_through_data",
         "lowland.plot.trust": "trust_map",
     },
 )

@@ -8,13 +8,12 @@ import os
 import re
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lowland._base.errors import DataError, ParameterError, unknown_name
+from lowland._base.errors import ParameterError, unknown_name
+from lowland.plot._style import ARROW, INK, TEXT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,43 +21,7 @@ if TYPE_CHECKING:
 
     from lowland.plot._map_figure import MapFigure
 
-# The colors of all pictures, which color-blind people can distinguish.
-
-
-# Okabe & Ito (2008) without yellow, which is hardly visible in small points on white.
-OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
-
-# The first ten are chosen among the palettes of Okabe & Ito, Tol and Petroff: the smallest
-# difference of two of them, to normal, red-blind and green-blind eyes alike, is largest. Each
-# further one is the color farthest, to the same eyes, from all before it, from grey and from white.
-LONG_PALETTE = (
-    *("#4477aa", "#ffa90e", "#009e73", "#bd1f01", "#33bbee"),
-    *("#832db6", "#e76300", "#332288", "#882255", "#000000"),
-    *("#d23cff", "#0000f0", "#69f087", "#96b478", "#ff78c3"),
-    *("#965a78", "#692d00", "#5a4b87", "#1e690f", "#69e1ff"),
-    *("#a578d2", "#f0004b", "#d22da5", "#004b3c", "#5a784b"),
-    *("#a54bd2", "#ff874b", "#690069", "#3cb4a5", "#c3e13c"),
-)
-# With many colors, the shape helps if points are large enough.
-MARKERS = ("o", "^", "s")
-
-GREY = "#c8c8c8"  # a label is missing
-DARK_GREY = "#8c8c8c"  # categories beyond the palette
-INK = "#404040"  # lines and notes that are not data
-
-SEQUENTIAL = "viridis"
-DIVERGING = "coolwarm"  # its middle is grey, which is visible on white
-
-
-def category_colors(n: int) -> tuple[str, ...]:
-    """n different colors, of the shortest palette that has as many."""
-    return (OKABE_ITO if n <= len(OKABE_ITO) else LONG_PALETTE)[:n]
-
-
 GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")  # the spaces in 10 000 000
-PANEL = 5.0  # inches that a map measures
-TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is not a formula
-
 FORMATS = ("jpeg", "jpg", "pdf", "png", "svg", "tif", "tiff", "webp")
 # Metadata of the files; a date would make the files of two runs differ.
 METADATA: dict[str, dict[str, None]] = {
@@ -70,8 +33,10 @@ METADATA: dict[str, dict[str, None]] = {
 VECTOR: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "lowland", "pdf.fonttype": 42}
 
 
-def new_figure(width: float, height: float) -> MapFigure:
+def new_figure(width: float, height: float, title: str | None = None) -> MapFigure:
     """An empty figure of this size in inches, with an Agg canvas and without pyplot.
+
+    A long title above it has several lines.
 
     All pictures are made here, so that all of them show themselves in a notebook.
     """
@@ -82,6 +47,9 @@ def new_figure(width: float, height: float) -> MapFigure:
     figure = MapFigure(figsize=(width, height))
     figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)
     FigureCanvasAgg(figure)
+    if title:
+        text = GROUPS.sub("\N{NO-BREAK SPACE}", one_line(title, most=300))
+        figure.suptitle("\n".join(textwrap.wrap(text, int(width * 9))), **TEXT)
     return figure
 
 
@@ -143,26 +111,25 @@ def one_line(text: str, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def write_title(figure: Figure, title: str | None) -> None:
-    """Write the title above the picture, in several lines if it is long."""
-    if title:
-        width = int(figure.get_size_inches()[0] * 9)
-        text = GROUPS.sub("\N{NO-BREAK SPACE}", one_line(title, most=300))
-        lines = textwrap.wrap(text, width)
-        figure.suptitle("\n".join(lines), **TEXT)
-
-
 def name_axes(axes: Axes, x_name: str, y_name: str) -> None:
     """Names of the axes, as text."""
     axes.set_xlabel(one_line(x_name), **TEXT)
     axes.set_ylabel(one_line(y_name), **TEXT)
 
 
-def hide_upper_spines(axes: Axes) -> None:
-    """Draw only the left and the lower line of the frame, in grey."""
+def open_frame(axes: Axes, x_name: str, y_name: str) -> None:
+    """Draw only the left and the lower line of the frame, in grey, and name them."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[:].set_color("#b0b0b0")
     axes.tick_params(color="#b0b0b0")
+    name_axes(axes, x_name, y_name)
+
+
+def write(axes: Axes, x: float, y: float, text: str, size: float, **how: Any) -> None:
+    """Write a remark, by default in the middle of its place; nothing if it is empty."""
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": INK}
+    if text:
+        axes.text(x, y, text, **{**style, **how}, **TEXT)
 
 
 def note(axes: Axes, text: str) -> None:
@@ -170,44 +137,25 @@ def note(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="right", fontsize=7, color=INK, pad=3, **TEXT)
 
 
-def check_map(Y: Any, name: str = "the map") -> np.ndarray:
-    """Coordinates as float64, in units that matplotlib can handle."""
-    Y = check_table(Y, name)
-    reach = np.abs(Y).max()
-    # There are no ticks, so that extreme units may be rescaled; matplotlib cannot draw them.
-    return Y if reach == 0 or 1e-9 < reach < 1e30 else Y / reach
+def write_legend(owner: Any, handles: Any = None, names: Sequence[str] = (), **look: Any) -> None:
+    """A legend of axes or of a figure, without a frame; by default of all that has a name there.
+
+    The names are written afterwards: matplotlib drops entries whose name begins with an underscore,
+    and would take a dollar sign for a formula.
+    """
+    if handles is None:
+        handles, own_names = owner.get_legend_handles_labels()
+        names = names or own_names
+    legend = owner.legend(handles, ["name"] * len(names), frameon=False, **look)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set(text=name, **TEXT)
+    legend.get_title().set(**TEXT)
 
 
-def check_table(Y: Any, name: str) -> np.ndarray:
-    """Finite numbers in rows and columns, as float64."""
-    try:
-        Y = np.asarray(Y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds something that is not a number: {error}.") from None
-    if Y.ndim != 2 or 0 in Y.shape:
-        raise DataError(f"{name} must have rows and columns, but has shape {Y.shape}.")
-    finite = np.isfinite(Y).all(axis=1)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise DataError(
-            f"{name} holds NaN or infinity, first in row {row}; "
-            "leave such rows out, with their labels."
-        )
-    return Y
+def add_arrow(axes: Axes, start: Any, end: Any, **look: Any) -> None:
+    """An arrow that the layout of the picture does not take into account."""
+    from matplotlib.patches import FancyArrowPatch
 
-
-def check_vector(
-    values: Any, name: str, n: int | None = None, *, may_be_missing: bool = False
-) -> np.ndarray:
-    """One number per entry, finite unless some may be missing."""
-    try:
-        values = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds something that is not a number: {error}.") from None
-    if values.ndim != 1 or values.size == 0 or n not in (None, values.size):
-        wanted = "one number per entry" if n is None else f"{n} numbers"
-        raise DataError(f"{name} must hold {wanted}, but has shape {values.shape}.")
-    if not may_be_missing and not np.isfinite(values).all():
-        entry = int(np.argmin(np.isfinite(values)))
-        raise DataError(f"{name} holds {values[entry]} at position {entry}.")
-    return values
+    arrow = FancyArrowPatch(start, end, **{**ARROW, **look})
+    arrow.set_in_layout(False)
+    axes.add_patch(arrow)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowland.plot._figure import INK, TEXT, without_font_warnings
+from lowland.plot._figure import without_font_warnings
+from lowland.plot._style import INK, TEXT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland.plot._figure import GREY, OKABE_ITO, note
-from lowland.plot.colors import Categories, Coloring, Continuum
+from lowland.plot._figure import note
+from lowland.plot._style import GREY, OKABE_ITO
+from lowland.plot.colors import MISSING, OTHER, Categories, Coloring, Continuum, of_rows, row_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,24 +25,10 @@ FEWEST_CELLS, MOST_CELLS = 150, 600  # along a map of five inches
 
 
 class Cells(NamedTuple):
-    """The cells that hold points, how many each holds, and the cell of every point among them."""
+    """How many cells hold points, and the number of the cell of every point among them."""
 
-    occupied: np.ndarray
-    counts: np.ndarray
+    n: int
     member: np.ndarray
-
-
-def draw_density(
-    axes: Axes, x: np.ndarray, y: np.ndarray, coloring: Coloring, inches: float
-) -> None:
-    """Fill the frame, whose limits are set, with :func:`density_image`."""
-    from matplotlib.colors import to_rgb
-
-    # As many cells as the points can fill, and not more than there are pixels.
-    n_cells = int(np.clip(np.sqrt(x.size), FEWEST_CELLS, MOST_CELLS) * min(inches / 5.0, 1.0))
-    box = (*axes.get_xlim(), *axes.get_ylim())
-    image = density_image(x, y, coloring, box, n_cells, np.array(to_rgb(axes.get_facecolor())))
-    axes.imshow(image, extent=box, origin="lower", aspect="auto", zorder=1)
 
 
 def density_image(
@@ -56,19 +44,26 @@ def density_image(
     The hue of a cell is that of the category most of its points have (a named one before the grey
     rest; of equals the first), or of their mean value. The more points, the stronger it is.
     """
-    cells = _count(x, y, box, n_cells)
-    strength = shades(cells.counts)
+    column = ((x - box[0]) * (n_cells / (box[1] - box[0]))).astype(np.int64)
+    row = ((y - box[2]) * (n_cells / (box[3] - box[2]))).astype(np.int64)
+    cell = np.clip(row, 0, n_cells - 1) * n_cells + np.clip(column, 0, n_cells - 1)
+    counts = np.bincount(cell, minlength=n_cells * n_cells)
+    occupied = np.flatnonzero(counts)
+    position = np.cumsum(counts > 0) - 1  # of a cell among those that hold points
+    cells = Cells(occupied.size, position[cell])
+    strength = shades(counts[occupied])
+    of_cells: Coloring
     if isinstance(coloring, Categories):
-        color = _winners(cells, coloring)
+        of_cells = _winners(cells, coloring)
         strength = 0.3 + 0.7 * strength
     elif isinstance(coloring, Continuum):
-        color = _means(cells, coloring)
+        of_cells = _means(cells, coloring)
         strength = 0.55 + 0.45 * strength  # a faint color is hard to compare with a color bar
     else:
-        color = _color_map("Blues", 0.35 + 0.65 * strength)
+        of_cells = Continuum(0.35 + 0.65 * strength, 0.0, 1.0, "Blues")
         strength = np.ones_like(strength)
     image = np.tile(background, (n_cells * n_cells, 1))
-    image[cells.occupied] += strength[:, None] * (color - background)
+    image[occupied] += strength[:, None] * (row_colors(of_cells)[:, :3] - background)
     return image.reshape(n_cells, n_cells, 3)
 
 
@@ -80,53 +75,27 @@ def shades(counts: np.ndarray) -> np.ndarray:
     return np.minimum(np.log(counts) / np.log(top), 1.0)
 
 
-def _count(
-    x: np.ndarray, y: np.ndarray, box: tuple[float, float, float, float], n_cells: int
-) -> Cells:
-    column = ((x - box[0]) * (n_cells / (box[1] - box[0]))).astype(np.int64)
-    row = ((y - box[2]) * (n_cells / (box[3] - box[2]))).astype(np.int64)
-    cell = np.clip(row, 0, n_cells - 1) * n_cells + np.clip(column, 0, n_cells - 1)
-    counts = np.bincount(cell, minlength=n_cells * n_cells)
-    occupied = np.flatnonzero(counts)
-    position = np.empty(n_cells * n_cells, np.int64)
-    position[occupied] = np.arange(occupied.size)
-    return Cells(occupied, counts[occupied], position[cell])
-
-
-def _winners(cells: Cells, categories: Categories) -> np.ndarray:
-    from matplotlib.colors import to_rgb
-
-    palette = np.array([to_rgb(color) for color in categories.palette()])
-    m = len(palette)  # codes begin at -2
-    table = np.bincount(cells.member * m + categories.codes + 2, minlength=cells.occupied.size * m)
+def _winners(cells: Cells, categories: Categories) -> Categories:
+    """The category of each cell."""
+    m = len(categories.names) + 2  # codes begin at -2
+    table = np.bincount(cells.member * m + categories.codes + 2, minlength=cells.n * m)
     table = table.reshape(-1, m)
-    grey = (table[:, 1] > 0).astype(np.int64)  # missing: only where there is nothing else
-    if m == 2:
-        return palette[grey]
-    named = table[:, 2:]
-    return palette[np.where(named.any(axis=1), 2 + named.argmax(axis=1), grey)]
+    codes = np.where(table[:, 1] > 0, OTHER, MISSING)  # missing: only where there is nothing else
+    if m > 2:
+        named = table[:, 2:]
+        codes = np.where(named.any(axis=1), named.argmax(axis=1), codes)
+    return dataclasses.replace(categories, codes=codes)
 
 
-def _means(cells: Cells, continuum: Continuum) -> np.ndarray:
-    from matplotlib.colors import to_rgb
-
-    from lowland.plot._figure import GREY
-
+def _means(cells: Cells, continuum: Continuum) -> Continuum:
+    """The mean of each cell, as a share of the scale; NaN if nothing is known."""
     known = ~continuum.missing()
     values = np.clip(continuum.values[known], continuum.low, continuum.high)
     share = (values - continuum.low) / (continuum.high - continuum.low)
-    n = cells.occupied.size
-    sums = np.bincount(cells.member[known], weights=share, minlength=n)
-    counts = np.bincount(cells.member[known], minlength=n)
-    color = _color_map(continuum.color_map, sums / np.maximum(counts, 1))
-    color[counts == 0] = to_rgb(GREY)
-    return color
-
-
-def _color_map(name: str, values: np.ndarray) -> np.ndarray:
-    import matplotlib
-
-    return matplotlib.colormaps[name](values)[:, :3]
+    sums = np.bincount(cells.member[known], weights=share, minlength=cells.n)
+    counts = np.bincount(cells.member[known], minlength=cells.n)
+    means = np.where(counts, sums / np.maximum(counts, 1), np.nan)
+    return Continuum(means, 0.0, 1.0, continuum.color_map)
 
 
 def is_dense(n: int, density: bool | None) -> bool:
@@ -145,9 +114,8 @@ def frame(axes: Axes, Y: np.ndarray, *, equal: bool = True) -> None:
             width[:] = (high - low).max()
         axes.set_aspect("equal")
         width[:] = width.max()
-    axes.set_xlim(middle[0] - 0.54 * width[0], middle[0] + 0.54 * width[0])
-    axes.set_ylim(middle[1] - 0.54 * width[1], middle[1] + 0.54 * width[1])
-    axes.set(xticks=[], yticks=[])
+    low, high = middle - 0.54 * width, middle + 0.54 * width
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[], yticks=[])
     axes.spines[:].set_color("#d0d0d0")
 
 
@@ -161,16 +129,19 @@ def draw_points(
     remark: bool = True,
 ) -> None:
     """Draw two coordinates into a frame of so many inches whose limits are set."""
+    from matplotlib.colors import to_rgb
+
     x, y = Y.T
-    if is_dense(x.size, density):
-        aspect = axes.get_aspect()
-        draw_density(axes, x, y, coloring, inches)
-        axes.set_aspect(aspect)
-        if remark:
-            note(axes, f"{x.size:,} points, shaded by density")
+    if not is_dense(x.size, density):
+        scatter_in_random_order(axes, (x, y), coloring, point_style(x.size, inches))
         return
-    style = point_style(x.size, inches)
-    scatter_in_random_order(axes, (x, y), coloring, style)
+    # As many cells as the points can fill, and not more than there are pixels.
+    n_cells = int(np.clip(np.sqrt(x.size), FEWEST_CELLS, MOST_CELLS) * min(inches / 5.0, 1.0))
+    box = (*axes.get_xlim(), *axes.get_ylim())
+    image = density_image(x, y, coloring, box, n_cells, np.array(to_rgb(axes.get_facecolor())))
+    axes.imshow(image, extent=box, origin="lower", aspect=axes.get_aspect(), zorder=1)
+    if remark:
+        note(axes, f"{x.size:,} points, shaded by density")
 
 
 # How the user wants the points of every picture of a map, whichever function draws it.
@@ -200,58 +171,31 @@ def point_style(n: int, inches: float) -> dict[str, Any]:
 
 
 def scatter_in_random_order(
-    axes: Any, coordinates: tuple[np.ndarray, ...], coloring: Coloring, style: dict[str, Any]
+    axes: Any, coordinates: Sequence[np.ndarray], coloring: Coloring, style: dict[str, Any]
 ) -> None:
     """One call per marker; the order is random, so that the last category does not hide others."""
-    order = np.random.default_rng(0).permutation(coordinates[0].size)
     if coloring is None:
         axes.scatter(*coordinates, c=OKABE_ITO[0], **style)
         return
+    order = np.random.default_rng(0).permutation(coordinates[0].size)
     grey = coloring.missing() if isinstance(coloring, Continuum) else coloring.codes < 0
-    for chosen in (order[grey[order]], order[~grey[order]]):  # grey points are drawn first
-        if not chosen.size:
-            continue
-        if isinstance(coloring, Continuum):
-            _scatter_values(axes, coordinates, coloring, chosen, style)
-        else:
-            _scatter_categories(axes, coordinates, coloring, chosen, style)
+    for rows in (order[grey[order]], order[~grey[order]]):  # grey points are drawn first
+        if rows.size:
+            for chosen, look in _alike(of_rows(coloring, rows)):
+                axes.scatter(*[x[rows[chosen]] for x in coordinates], **look, **style)
 
 
-def _scatter_values(
-    axes: Any,
-    coordinates: tuple[np.ndarray, ...],
-    coloring: Continuum,
-    chosen: np.ndarray,
-    style: dict[str, Any],
-) -> None:
-    points = [x[chosen] for x in coordinates]
-    if np.isnan(coloring.values[chosen[0]]):
-        axes.scatter(*points, c=GREY, **style)
-        return
-    axes.scatter(
-        *points,
-        c=np.clip(coloring.values[chosen], coloring.low, coloring.high),
-        vmin=coloring.low,
-        vmax=coloring.high,
-        cmap=coloring.color_map,
-        **style,
-    )
-
-
-def _scatter_categories(
-    axes: Any,
-    coordinates: tuple[np.ndarray, ...],
-    coloring: Categories,
-    chosen: np.ndarray,
-    style: dict[str, Any],
-) -> None:
-    from matplotlib.colors import to_rgba_array
-
-    codes = coloring.codes[chosen]
-    colors = to_rgba_array(coloring.palette())
-    markers = np.array([coloring.marker(code) for code in range(-2, len(coloring.names))])
-    of_rows = markers[codes + 2]
-    for marker in np.unique(of_rows):
-        same = of_rows == marker
-        points = [x[chosen[same]] for x in coordinates]
-        axes.scatter(*points, c=colors[codes[same] + 2], marker=marker, **style)
+def _alike(coloring: Coloring) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Points that one call can draw, and their colors and marker."""
+    if isinstance(coloring, Categories):
+        markers = np.array([coloring.marker(code) for code in range(-2, len(coloring.names))])
+        of_points, colors = markers[coloring.codes + 2], row_colors(coloring)
+        for marker in np.unique(of_points):
+            same = of_points == marker
+            yield same, {"c": colors[same], "marker": marker}
+    elif coloring is not None and coloring.missing().all():
+        yield slice(None), {"c": GREY}
+    elif coloring is not None:
+        low, high = coloring.low, coloring.high
+        scale = {"vmin": low, "vmax": high, "cmap": coloring.color_map}
+        yield slice(None), {"c": np.clip(coloring.values, low, high), **scale}

@@ -1,4 +1,4 @@
-"""From one label per row to one color per row, and the entries of a legend or color bar."""
+"""From one label per row to one color per row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.plot._figure import (
+from lowland.plot._figure import one_line
+from lowland.plot._style import (
     DARK_GREY,
     DIVERGING,
     GREY,
@@ -19,7 +20,6 @@ from lowland.plot._figure import (
     OKABE_ITO,
     SEQUENTIAL,
     category_colors,
-    one_line,
 )
 
 MOST_CATEGORIES = len(LONG_PALETTE)
@@ -84,9 +84,11 @@ Coloring = Categories | Continuum | None
 
 
 def encode_labels(
-    labels: Sequence[Any] | np.ndarray, n: int, center: float | None = None
-) -> Categories | Continuum:
+    labels: Sequence[Any] | np.ndarray | None, n: int, center: float | None = None
+) -> Coloring:
     """Categories for names and for a few distinct numbers, a continuum for many numbers."""
+    if labels is None:
+        return None
     if isinstance(labels, np.ma.MaskedArray):
         objects = labels.data.astype(object)
         objects[np.ma.getmaskarray(labels)] = None
@@ -153,12 +155,12 @@ def _as_numbers(labels: np.ndarray) -> np.ndarray:
     listed = labels.tolist()
     if str in set(map(type, listed)):  # the usual case, without inspecting each value
         return labels
-    kinds = {type(value) for value in listed if not _is_missing(value)}
+    kinds = {type(value) for value in listed if not is_missing(value)}
     if not kinds or not all(issubclass(kind, int | float | np.number) for kind in kinds):
         return labels
     if any(issubclass(kind, bool | complex | np.complexfloating) for kind in kinds):
         return labels
-    return np.array([np.nan if _is_missing(v) else v for v in listed], dtype=np.float64)
+    return np.array([np.nan if is_missing(v) else v for v in listed], dtype=np.float64)
 
 
 def _categories(labels: np.ndarray) -> Categories:
@@ -166,7 +168,7 @@ def _categories(labels: np.ndarray) -> Categories:
     # A dictionary is faster than sorting a million names, and only distinct values are looked at.
     listed = list(labels) if labels.dtype.kind in "mM" else labels.tolist()
     code: dict[Any, int] = dict.fromkeys(listed, -1)
-    values = [value for value in code if not _is_missing(value)]
+    values = [value for value in code if not is_missing(value)]
     code.update(zip(values, range(len(values)), strict=True))
     codes = np.fromiter(map(code.__getitem__, listed), dtype=np.int64, count=labels.size)
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
@@ -182,7 +184,8 @@ def _categories(labels: np.ndarray) -> Categories:
     return Categories(code_of[codes], names, len(values) - len(kept))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a label is missing."""
     # NaN and NaT differ from themselves; a comparison with pandas' NA has no truth value.
     if value is None or type(value).__name__ == "NAType":
         return True
@@ -202,3 +205,21 @@ def _name(value: Any) -> str:
         value = value.decode(errors="replace")
     text = f"{value:g}" if isinstance(value, float) else str(value)
     return one_line(text, most=24) or "(empty)"
+
+
+def row_colors(coloring: Coloring, missing: str | None = None) -> np.ndarray:
+    """RGBA of each row; ``missing`` is the color of a missing category, if it is not grey."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgba, to_rgba_array
+
+    if isinstance(coloring, Categories):
+        grey, *others = coloring.palette()
+        return to_rgba_array([missing or grey, *others])[coloring.codes + 2]
+    assert coloring is not None
+    # Halves, because the difference of two large numbers may overflow.
+    span = coloring.high / 2 - coloring.low / 2
+    with np.errstate(invalid="ignore"):
+        shares = np.clip((coloring.values / 2 - coloring.low / 2) / span, 0.0, 1.0)
+    colors = colormaps[coloring.color_map](np.nan_to_num(shares))
+    colors[coloring.missing()] = to_rgba(GREY)
+    return colors

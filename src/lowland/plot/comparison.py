@@ -12,25 +12,19 @@ from lowland._base.errors import DataError, ParameterError
 from lowland._base.validation import as_array
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.procrustes import turned_like
-from lowland.plot._figure import (
-    PANEL,
-    TEXT,
-    check_map,
-    name_axes,
-    new_figure,
-    note,
-    one_line,
-    write_title,
-)
-from lowland.plot._legend import add_legend, draw_distribution, legend_size
+from lowland.plot._checks import check_map, one_each
+from lowland.plot._figure import name_axes, note, one_line
+from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._points import draw_points, frame, is_dense, point_style
+from lowland.plot._style import PANEL, TEXT
 from lowland.plot.colors import Categories, encode_labels
-from lowland.plot.maps import axis_labels, draw_map
+from lowland.plot.maps import Captions, axis_labels, draw_distribution, draw_map
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TILE = 3.2  # inches
+MOST_BESIDE = 4  # maps side by side
 
 
 def compare_maps(
@@ -79,23 +73,17 @@ def compare_maps(
     ['sepals', 'petals']
     """
     views = _views([check_map(Y, f"map {i}") for i, Y in enumerate(maps)], aligned)
-    titles = [f"map {i + 1}" for i in range(len(views))] if titles is None else list(titles)
-    if len(titles) != len(views):
-        raise DataError(f"there are {len(titles)} titles for {len(views)} maps.")
-    if notes is not None and len(notes) != len(views):
-        raise DataError(f"there are {len(notes)} notes for {len(views)} maps.")
     n = len(views[0])
-    coloring = None if labels is None else encode_labels(labels, n)
-    columns = len(views) if len(views) <= 4 else -(-len(views) // -(-len(views) // 4))
-    rows = -(-len(views) // columns)
-    beside, height = legend_size(coloring, label_name)
-    figure = new_figure(
-        TILE * columns + beside,
-        max((TILE + 0.3 + 0.2 * bool(notes)) * rows + 0.35 * bool(title), height),
-    )
+    numbered = [f"map {i + 1}" for i in range(len(views))]
+    titles = one_each(titles, numbered, "titles", "maps")
+    below = one_each(notes, [""] * len(views), "notes", "maps")
+    coloring = encode_labels(labels, n)
+    rows = -(-len(views) // MOST_BESIDE)
+    columns = -(-len(views) // rows)
+    height = (TILE + 0.3 + 0.2 * bool(notes)) * rows + 0.35 * bool(title)
+    figure = figure_beside_legend(coloring, label_name, title, TILE * columns, height)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    under = [""] * len(views) if notes is None else notes
-    for axes, Y, name, below in zip(panels, views, titles, under, strict=False):
+    for axes, Y, name, remark in zip(panels, views, titles, below, strict=False):
         if Y.shape[1] == 1:
             frame(axes, np.column_stack([Y, Y]), equal=False)
             draw_distribution(axes, Y[:, 0], coloring, filled=True)
@@ -105,15 +93,14 @@ def compare_maps(
             frame(axes, Y)
             draw_points(axes, Y, coloring, TILE, density=density, remark=False)
         axes.set_title(one_line(name, 40), fontsize=10, **TEXT)
-        if below:
+        if remark:
             above = f"{axes.get_xlabel()}\n" if axes.get_xlabel() else ""
-            axes.set_xlabel(above + one_line(below, 60), fontsize=8, **TEXT)
+            axes.set_xlabel(above + one_line(remark, 60), fontsize=8, **TEXT)
     for unused in panels[len(views) :]:
         unused.set_visible(False)
     if is_dense(n, density):
         note(panels[columns - 1], f"{n:,} points")
     add_legend(figure, list(panels), coloring, label_name)
-    write_title(figure, title)
     return figure
 
 
@@ -186,29 +173,23 @@ def pairs_plot(
         raise ParameterError(f"n_axes={n_axes} must be at least 1.")
     names = axis_labels(axis_names, Y.shape[1])[:n_axes]
     Y = Y[:, :n_axes]
-    coloring = None if labels is None else encode_labels(labels, len(Y))
+    coloring = encode_labels(labels, len(Y))
     m = Y.shape[1]
-    beside, height = legend_size(coloring, label_name)
-    figure = new_figure(PAIR_TILE * m + beside + 0.2, max(PAIR_TILE * m, height))
+    inches = PAIR_TILE * m
+    figure = figure_beside_legend(coloring, label_name, title, inches + 0.2, inches)
     grid = figure.subplots(m, m, squeeze=False)
-    for row in range(m):
-        for column in range(m):
-            axes = grid[row, column]
-            if column > row:
-                axes.set_visible(False)
-            elif column == row:
-                frame(axes, Y[:, [row, row]], equal=False)
-                draw_distribution(axes, Y[:, row], coloring)
-            else:
-                both = Y[:, [column, row]]
-                frame(axes, both, equal=False)
-                draw_points(axes, both, coloring, PAIR_TILE, density=density, remark=False)
-            name_axes(
-                axes, names[column] if row == m - 1 else "", names[row] if column == 0 else ""
-            )
-    bars = [grid[row, column] for row in range(m) for column in range(m)]
-    add_legend(figure, bars, coloring, label_name)
-    write_title(figure, title)
+    for (row, column), axes in np.ndenumerate(grid):
+        both = Y[:, [column, row]]
+        if column > row:
+            axes.set_visible(False)
+            continue
+        frame(axes, both, equal=False)
+        if column == row:
+            draw_distribution(axes, Y[:, row], coloring)
+        else:
+            draw_points(axes, both, coloring, PAIR_TILE, density=density, remark=False)
+        name_axes(axes, names[column] if row == m - 1 else "", names[row] if column == 0 else "")
+    add_legend(figure, list(grid.ravel()), coloring, label_name)
     return figure
 
 
@@ -260,23 +241,24 @@ def alignment_map(
     >>> len(figure.axes[0].collections[0].get_segments())
     150
     """
+    from matplotlib.collections import LineCollection
+
     views = [check_map(Y, f"map {i}") for i, Y in enumerate(maps)]
     if not views:
         raise DataError("there are no maps to draw.")
     widths = {Y.shape[1] for Y in views}
     if len(widths) > 1:
         raise DataError(f"the maps have {sorted(widths)} columns; sets in one map have as many.")
-    names = [f"set {i}" for i in range(len(views))] if names is None else list(names)
-    if len(names) != len(views):
-        raise DataError(f"there are {len(names)} names for {len(views)} maps.")
-    sizes = [len(Y) for Y in views]
+    names = one_each(names, [f"set {i}" for i in range(len(views))], "names", "maps")
     Y = np.vstack(views)
-    codes = np.repeat(np.arange(len(views)), sizes)
-    coloring = Categories(codes, tuple(one_line(str(name), NAME_LENGTH) for name in names))
+    codes = np.repeat(np.arange(len(views)), [len(each) for each in views])
+    coloring = Categories(codes, tuple(one_line(name, NAME_LENGTH) for name in names))
     lines = _lines(correspondence, views)
-    figure = draw_map(Y, coloring, title=title, label_name="set", axis_names=axis_names)
+    figure = draw_map(Y, coloring, Captions(title, "set", axis_names))
     if Y.shape[1] == 2 and 0 < len(lines) <= MOST_LINES:
-        _draw_lines(figure, lines)
+        look = {"colors": "#777777", "linewidths": 0.5, "alpha": 0.45}
+        collection = LineCollection(list(lines), zorder=0.5, **look)  # below the points
+        figure.axes[0].add_collection(collection, autolim=False)
     if Y.shape[1] == 2 and len(Y) <= MOST_RINGS:
         _draw_rings(figure, views, coloring)
     return figure
@@ -288,10 +270,9 @@ def _lines(correspondence: np.ndarray | None, views: list[np.ndarray]) -> np.nda
         return np.empty((0, 2, 2))
     rows = as_array(correspondence, "correspondence")
     if rows.ndim != 2 or rows.shape[1] != len(views) or rows.dtype.kind not in "iu":
-        raise DataError(
-            f"correspondence has shape {rows.shape} and type {rows.dtype}; expected whole numbers, "
-            f"one column for each of the {len(views)} sets."
-        )
+        expected = f"whole numbers, one column for each of the {len(views)} sets"
+        found = f"shape {rows.shape} and type {rows.dtype}"
+        raise DataError(f"correspondence has {found}; expected {expected}.")
     if (rows < -1).any() or (rows >= [len(Y) for Y in views]).any():
         raise DataError("correspondence names a row that its set does not have.")
     segments = []
@@ -301,14 +282,6 @@ def _lines(correspondence: np.ndarray | None, views: list[np.ndarray]) -> np.nda
         if len(segments) > MOST_LINES:
             break
     return np.array(segments) if segments else np.empty((0, 2, 2))
-
-
-def _draw_lines(figure: Figure, lines: np.ndarray) -> None:
-    from matplotlib.collections import LineCollection
-
-    style = {"colors": "#777777", "linewidths": 0.5, "alpha": 0.45, "zorder": 0.5}
-    # below the points, whose zorder is 1
-    figure.axes[0].add_collection(LineCollection(list(lines), **style), autolim=False)
 
 
 def _draw_rings(figure: Figure, views: list[np.ndarray], coloring: Categories) -> None:

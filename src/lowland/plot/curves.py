@@ -10,18 +10,9 @@ import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
 from lowland._engines.linalg.principal_axes import elbow
-from lowland.plot._figure import (
-    INK,
-    OKABE_ITO,
-    TEXT,
-    check_table,
-    check_vector,
-    hide_upper_spines,
-    name_axes,
-    new_figure,
-    one_line,
-    write_title,
-)
+from lowland.plot._checks import check_table, check_vector, one_each
+from lowland.plot._figure import new_figure, one_line, open_frame, write, write_legend
+from lowland.plot._style import INK, OKABE_ITO, TEXT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,42 +74,29 @@ def loss_plot(
     curves = {"training": losses}
     if held_out is not None:
         curves["held out"] = check_vector(held_out, "held_out", losses.size)
-    figure = new_figure(6.0, 3.8)
+    figure = new_figure(6.0, 3.8, title)
     axes = figure.subplots()
     marker = "o" if losses.size <= 60 else ""
     for color, (name, curve) in zip(OKABE_ITO, curves.items(), strict=False):
         axes.plot(steps, curve, color=color, marker=marker, markersize=3, label=name)
     if held_out is not None:
-        _mark_lowest(axes, steps, curves["held out"])
+        best = int(np.argmin(curves["held out"]))
+        ring: dict[str, Any] = {"marker": "o", "markersize": 8, "fillstyle": "none"}
+        lowest = curves["held out"][best]
+        axes.plot(steps[best], lowest, color=OKABE_ITO[1], label="lowest", linestyle="", **ring)
+        write_legend(axes, fontsize=9)
     _choose_scale(axes, np.concatenate(list(curves.values())))
-    hide_upper_spines(axes)
-    name_axes(axes, step_name, loss_name)
+    open_frame(axes, step_name, loss_name)
     if exaggeration_end is not None:
         axes.axvline(exaggeration_end, color=INK, linewidth=0.8, linestyle=":")
         low, high = axes.get_xlim()
         late = exaggeration_end > low + 0.6 * (high - low)
-        axes.annotate(
-            "end of early exaggeration",
-            (exaggeration_end, 1.0),
-            xycoords=axes.get_xaxis_transform(),
-            xytext=(-4 if late else 4, -2),
-            textcoords="offset points",
-            ha="right" if late else "left",
-            va="top",
-            fontsize=8,
-            color=INK,
-            **TEXT,
-        )
-    write_title(figure, title)
+        aside, side = (-4, "right") if late else (4, "left")
+        place = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
+        look = {"ha": side, "va": "top", "fontsize": 8, "color": INK, **TEXT}
+        end = (exaggeration_end, 1.0)
+        axes.annotate("end of early exaggeration", end, (aside, -2), **place, **look)
     return figure
-
-
-def _mark_lowest(axes: Axes, steps: np.ndarray, held_out: np.ndarray) -> None:
-    """A ring at the lowest loss of held-out rows, and a legend."""
-    best = int(np.argmin(held_out))
-    ring: dict[str, Any] = {"marker": "o", "markersize": 8, "fillstyle": "none", "linestyle": ""}
-    axes.plot(steps[best], held_out[best], color=OKABE_ITO[1], label="lowest", **ring)
-    axes.legend(frameon=False, fontsize=9)
 
 
 def _choose_scale(axes: Axes, losses: np.ndarray) -> None:
@@ -174,11 +152,10 @@ def scree_plot(
     """
     shares = check_vector(shares, "shares")
     if (shares < -1e-12).any() or shares.sum() > 1 + 1e-6:
-        raise DataError(
-            f"shares must be at least 0 and add up to 1 at most, but go from {shares.min():g} and "
-            f"add up to {shares.sum():g}; divide by the whole variance."
-        )
-    figure = new_figure(9.0, 3.8)
+        found = f"go from {shares.min():g} and add up to {shares.sum():g}"
+        wanted = "at least 0 and add up to 1 at most"
+        raise DataError(f"shares must be {wanted}, but {found}; divide by the whole variance.")
+    figure = new_figure(9.0, 3.8, title)
     each, together = figure.subplots(1, 2)
     number = np.arange(1, shares.size + 1)
     if shares.size <= 60:
@@ -188,37 +165,26 @@ def scree_plot(
         each.fill_between(number, 0, 100 * shares, color=OKABE_ITO[0], alpha=0.25, linewidth=0)
     each.set_ylim(bottom=0)
     if chance is not None:
-        _draw_chance(each, shares, check_vector(chance, "chance")[: shares.size])
+        by_chance = check_vector(chance, "chance")[: shares.size]
+        above = shares[: by_chance.size] > by_chance
+        k = int(above.size if above.all() else np.argmin(above))
+        look: dict[str, Any] = {"color": OKABE_ITO[1], "linewidth": 1.6}
+        look["label"] = f"chance: {k} component{'s' * (k != 1)} above it"
+        each.plot(number[: by_chance.size], 100 * by_chance, "--", **look)
     if show_elbow:
-        _draw_elbow(each, shares)
-    if each.get_legend_handles_labels()[0]:
-        legend = each.legend(frameon=False, fontsize=9)
-        for text in legend.get_texts():
-            text.set(**TEXT)
-    name_axes(each, "component", "% of the variance")
+        k = elbow(shares)
+        look = {"color": OKABE_ITO[3], "linewidth": 1}
+        each.plot([1, shares.size], [100 * shares[0], 100 * shares[-1]], ":", **look)
+        look |= {"markersize": 7, "label": f"elbow: component {k}", "zorder": 5}
+        each.plot(k, 100 * shares[k - 1], "o", **look)
+    if chance is not None or show_elbow:
+        write_legend(each, fontsize=9)
+    open_frame(each, "component", "% of the variance")
     _together(together, number, np.cumsum(shares), marks)
     for axes in (each, together):
-        hide_upper_spines(axes)
         axes.set_xlim(0.4, shares.size + 0.6)
         axes.xaxis.get_major_locator().set_params(integer=True)
-    write_title(figure, title)
     return figure
-
-
-def _draw_chance(axes: Axes, shares: np.ndarray, chance: np.ndarray) -> None:
-    above = shares[: chance.size] > chance
-    k = int(above.size if above.all() else np.argmin(above))
-    label = f"chance: {k} component{'s' * (k != 1)} above it"
-    number = np.arange(1, chance.size + 1)
-    axes.plot(number, 100 * chance, "--", color=OKABE_ITO[1], linewidth=1.6, label=label)
-
-
-def _draw_elbow(axes: Axes, shares: np.ndarray) -> None:
-    k = elbow(shares)
-    color = OKABE_ITO[3]
-    axes.plot([1, shares.size], [100 * shares[0], 100 * shares[-1]], ":", color=color, linewidth=1)
-    label = f"elbow: component {k}"
-    axes.plot(k, 100 * shares[k - 1], "o", color=color, markersize=7, label=label, zorder=5)
 
 
 def _together(
@@ -227,7 +193,7 @@ def _together(
     few = number.size <= 60
     axes.plot(number, 100 * cumulative, color=OKABE_ITO[0], marker="o" if few else "", markersize=3)
     axes.set_ylim(0, 104)
-    name_axes(axes, "components together", "% of the variance")
+    open_frame(axes, "components together", "% of the variance")
     for mark in marks:
         # A sum that misses the mark by rounding only reaches it.
         reached = np.flatnonzero(cumulative >= mark - 1e-9)
@@ -238,17 +204,10 @@ def _together(
         axes.plot(k, 100 * cumulative[k - 1], "o", color=OKABE_ITO[3], markersize=4)
         # One below another, in the part of the picture without the curve.
         line = len(axes.texts)
-        axes.text(
-            0.97,
-            0.08 + 0.08 * (len(marks) - 1 - line),
-            f"{100 * mark:g} %: {k} component{'s' * (k > 1)}",
-            transform=axes.transAxes,
-            ha="right",
-            fontsize=9,
-            color=INK,
-            bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.5},
-            **TEXT,
-        )
+        text, height = f"{100 * mark:g} %: {k} component{'s' * (k > 1)}", 0.08 * (len(marks) - line)
+        box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.5}
+        at = {"transform": axes.transAxes, "ha": "right", "va": "baseline"}
+        write(axes, 0.97, height, text, 9, bbox=box, **at)
 
 
 # Selection of columns: their scores, and how well a model predicts from the best of them.
@@ -297,13 +256,11 @@ def selection_plot(
     ['b', 'c', 'a']
     """
     scores = check_vector(scores, "scores")
-    names = [f"column {i}" for i in range(scores.size)] if names is None else list(names)
-    if len(names) != scores.size:
-        raise DataError(f"there are {len(names)} names for {scores.size} scores.")
+    names = one_each(names, [f"column {i}" for i in range(scores.size)], "names", "scores")
     if n_columns < 1:
         raise ParameterError(f"n_columns={n_columns} must be at least 1.")
     best = np.argsort(-scores, kind="stable")[:n_columns]
-    figure = new_figure(10.0, max(3.6, 0.9 + 0.25 * len(best)))
+    figure = new_figure(10.0, max(3.6, 0.9 + 0.25 * len(best)), title)
     bars, lines = figure.subplots(1, 2, width_ratios=[1.0, 1.15])
     place = np.arange(len(best))
     bars.barh(place, scores[best], color=OKABE_ITO[0], height=0.75)
@@ -311,19 +268,15 @@ def selection_plot(
     bars.set_yticklabels([one_line(names[i], 28) for i in best], fontsize=8, **TEXT)
     bars.set_ylim(len(best) - 0.4, -0.6)  # the best on top
     bars.tick_params(axis="y", length=0)
-    name_axes(bars, score_name, "")
+    open_frame(bars, score_name, "")
     for number, (name, curve) in enumerate(curves.items()):
         _draw_curve(lines, name, curve, number)
-    name_axes(lines, "number of columns", curve_name)
+    open_frame(lines, "number of columns", curve_name)
     lines.xaxis.get_major_locator().set_params(integer=True)
     if curves:
         above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(curves)}
-        legend = lines.legend(frameon=False, fontsize=9, **above)
-        for text, name in zip(legend.get_texts(), curves, strict=True):
-            text.set(text=one_line(str(name), 40), **TEXT)
-    for axes in (bars, lines):
-        hide_upper_spines(axes)
-    write_title(figure, title)
+        written = [one_line(str(name), 40) for name in curves]
+        write_legend(lines, names=written, fontsize=9, **above)
     return figure
 
 
@@ -401,14 +354,11 @@ def curse(X: Any = None, *, title: str | None = None, random_state: int = 0) -> 
         if len(X) > MOST_ROWS:
             X = X[np.sort(rng.choice(len(X), MOST_ROWS, replace=False))]
         tables = {f"this table: {size}": X, f"uniform data: {size}": rng.random(X.shape)}
-    figure = new_figure(12.0, 3.6)
+    figure = new_figure(12.0, 3.6, title)
     edges, spheres, distances = figure.subplots(1, 3)
     _draw_edges(edges)
     _draw_spheres(spheres)
     _draw_distances(distances, tables)
-    for axes in (edges, spheres, distances):
-        hide_upper_spines(axes)
-    write_title(figure, title)
     return figure
 
 
@@ -441,9 +391,9 @@ def _draw_edges(axes: Axes) -> None:
         axes.plot(dimensions, edge, "o-", color=color, markersize=3, label=label)
     axes.axvline(TOLD, color="#d0d0d0", linewidth=0.8, zorder=0)
     axes.set(xlim=(0.5, MOST_DIMENSIONS + 0.5), ylim=(0, 104), xticks=[1, 5, 10, 15, 20])
-    _write_legend(axes, "lower right")
+    write_legend(axes, loc="lower right", fontsize=8)
     axes.set_title("edge of a cube with a share of the data", fontsize=10, **TEXT)
-    name_axes(axes, "dimensions", "% of the whole edge")
+    open_frame(axes, "dimensions", "% of the whole edge")
 
 
 def _draw_spheres(axes: Axes) -> None:
@@ -452,10 +402,10 @@ def _draw_spheres(axes: Axes) -> None:
     axes.bar(dimensions, shares, color=OKABE_ITO[0], width=0.8)
     for d, share in zip(dimensions, shares, strict=True):
         digits = 0 if d == 1 else 1 if share >= 1 else 2
-        axes.text(d, share + 1.5, f"{share:.{digits}f}", ha="center", fontsize=8, color=INK, **TEXT)
+        write(axes, d, share + 1.5, f"{share:.{digits}f}", 8, va="baseline")
     axes.set(ylim=(0, 109), xticks=dimensions)
     axes.set_title("sphere inside of a cube", fontsize=10, **TEXT)
-    name_axes(axes, "dimensions", "% of the cube's volume")
+    open_frame(axes, "dimensions", "% of the cube's volume")
 
 
 def _draw_distances(axes: Axes, tables: dict[str, np.ndarray]) -> None:
@@ -469,12 +419,6 @@ def _draw_distances(axes: Axes, tables: dict[str, np.ndarray]) -> None:
         axes.stairs(density, edges, color=color, fill=True, alpha=0.15, linewidth=0)
     axes.set_xlim(0, most)
     axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # with room for the legend
-    _write_legend(axes, "upper right")
+    write_legend(axes, loc="upper right", fontsize=8)
     axes.set_title("distances between rows", fontsize=10, **TEXT)
-    name_axes(axes, "distance / mean distance", "% of the pairs")
-
-
-def _write_legend(axes: Axes, place: str) -> None:
-    legend = axes.legend(loc=place, frameon=False, fontsize=8)
-    for text in legend.get_texts():
-        text.set(**TEXT)
+    open_frame(axes, "distance / mean distance", "% of the pairs")

@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
-from lowland.plot._figure import (
-    DARK_GREY,
-    INK,
-    TEXT,
-    check_table,
-    name_axes,
-    new_figure,
-    note,
-    one_line,
-    write_title,
-)
-from lowland.plot._legend import add_legend, legend_size
+from lowland.plot._checks import check_table, drawable_unit, one_each
+from lowland.plot._figure import name_axes, new_figure, note, one_line, write
+from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._points import point_style, scatter_in_random_order
-from lowland.plot.colors import Coloring, Continuum, encode_labels, of_rows
-from lowland.plot.grids import value_colors
+from lowland.plot._style import DARK_GREY
+from lowland.plot.colors import Coloring, encode_labels, of_rows, row_colors
 from lowland.plot.maps import axis_labels
 
 if TYPE_CHECKING:
@@ -32,7 +23,8 @@ if TYPE_CHECKING:
 # Rows as images: checks, and many images in one frame.
 
 
-GAP = "#cfe3f5"  # a pixel without a value, which no grey value resembles
+# Behind an image: a pixel without a value has a color that no grey value resembles.
+BEHIND: dict[str, Any] = {"facecolor": "#cfe3f5", "edgecolor": "#b0b0b0", "linewidth": 0.8}
 
 
 def check_shape(image_shape: Sequence[int]) -> tuple[int, ...]:
@@ -45,18 +37,11 @@ def check_shape(image_shape: Sequence[int]) -> tuple[int, ...]:
 
 def check_images(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """One row of pixels per image, as float64; what is not finite is NaN."""
-    try:
-        values = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds something that is not a number: {error}.") from None
-    if values.ndim != 2 or 0 in values.shape:
-        raise DataError(f"{name} must have rows and columns, but has shape {values.shape}.")
+    values = check_table(values, name, may_be_missing=True)
     if values.shape[1] != np.prod(shape):
-        raise DataError(
-            f"image_shape={shape} has {np.prod(shape)} pixels, but {name} has "
-            f"{values.shape[1]} columns."
-        )
-    return np.where(np.isfinite(values), values, np.nan)
+        found = f"{name} has {values.shape[1]} columns"
+        raise DataError(f"image_shape={shape} has {np.prod(shape)} pixels, but {found}.")
+    return values
 
 
 def image_limits(images: np.ndarray, limits: tuple[float, float] | None) -> tuple[float, float]:
@@ -68,6 +53,15 @@ def image_limits(images: np.ndarray, limits: tuple[float, float] | None) -> tupl
     return (low, high) if low < high else (low, low + 1.0)
 
 
+def as_image(pixels: np.ndarray, shape: tuple[int, ...], low: float, high: float) -> np.ndarray:
+    """Grey values as they are, where NaN is transparent; colors from 0 to 1, grey where missing."""
+    image = pixels.reshape(shape)
+    if len(shape) == 3:
+        image = np.nan_to_num(image, nan=low / 2 + high / 2)
+        image = np.clip((image - low) / (high - low), 0.0, 1.0)
+    return image
+
+
 def draw_image(
     axes: Axes,
     pixels: np.ndarray,
@@ -75,15 +69,9 @@ def draw_image(
     box: tuple[float, float, float, float],
     limits: tuple[float, float],
 ) -> None:
-    """Draw one image into a box (left, right, bottom, top) of axes that hold many.
-
-    A missing grey value is transparent, and a missing color is grey.
-    """
+    """Draw one image into a box (left, right, bottom, top) of axes that hold many."""
     low, high = limits
-    image = pixels.reshape(shape)
-    if len(shape) == 3:
-        image = np.nan_to_num(image, nan=low / 2 + high / 2)
-        image = np.clip((image - low) / (high - low), 0.0, 1.0)
+    image = as_image(pixels, shape, low, high)
     drawn = axes.imshow(image, cmap="gray", vmin=low, vmax=high, extent=box, zorder=2)
     drawn.set_in_layout(False)  # the layout of hundreds of images would take seconds
 
@@ -151,30 +139,39 @@ def decoded_images(
     >>> len(figure.axes[0].images) == len(places)
     True
     """
+    from matplotlib.collections import PolyCollection
+
     shape = check_shape(image_shape)
     images = check_images(images, "images", shape)
     stage = _Stage.of(Y, places, shape[0] / shape[1])
     if len(images) != len(stage.places):
         raise DataError(f"there are {len(stage.places)} places, but {len(images)} images.")
-    coloring = None if labels is None else encode_labels(labels, len(stage.rows))
-    beside, legend_height = legend_size(coloring, label_name)
-    width, height = stage.inches()
-    figure = new_figure(width + 0.4 + beside, max(height + 0.5 + 0.3 * bool(title), legend_height))
-    axes = figure.subplots()
-    axes.set(xticks=[], yticks=[])
-    axes.spines[:].set_color("#d0d0d0")
+    coloring = encode_labels(labels, len(stage.rows))
     low, high = stage.corners()
+    width, height = np.maximum(LONGEST * (high - low) / (high - low).max(), SHORTEST)
+    height += 0.5 + 0.3 * bool(title)
+    figure = figure_beside_legend(coloring, label_name, title, width + 0.4, height)
+    axes = figure.subplots()
+    axes.spines[:].set_color("#d0d0d0")
     _draw_rows(axes, stage.rows, coloring)
     limits = image_limits(images, limits)
-    _draw_images(axes, stage, images, shape, limits, _nearest_colors(stage, coloring))
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
-    given = check_table(Y, "the map").shape[1]
-    names = axis_labels(axis_names, given)
-    name_axes(axes, names[0], names[1] if given == 2 else "")
+    half = stage.size / 2
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half * FRAME
+    # White between a frame and its image: both may be black.
+    look = {"facecolors": "w", "edgecolors": _nearest_colors(stage, coloring), "linewidths": 1.8}
+    frames = PolyCollection(list(stage.places[:, None, :] + corners), **look)
+    frames.set_in_layout(False)
+    axes.add_collection(frames, autolim=False)
+    half *= FILLED
+    for (x, y), pixels in zip(stage.places.tolist(), images, strict=True):
+        box = (x - half[0], x + half[0], y - half[1], y + half[1])
+        draw_image(axes, pixels, shape, box, limits)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])
+    names = [*axis_labels(axis_names, 1 if stage.is_line else 2), ""]
+    name_axes(axes, *names[:2])
     outside = int((~((low <= stage.rows) & (stage.rows <= high)).all(axis=1)).sum())
     if outside:
         note(axes, f"{outside:,} of {len(stage.rows):,} rows lie outside of the picture")
-    write_title(figure, title)
     add_legend(figure, [axes], coloring, label_name)
     return figure
 
@@ -194,13 +191,10 @@ class _Stage(NamedTuple):
     def of(cls, Y: Any, places: Any, aspect: float) -> _Stage:
         rows, places = check_table(Y, "the map"), check_table(places, "places")
         if rows.shape[1] != places.shape[1] or rows.shape[1] > 2:
-            raise DataError(
-                "images are drawn over a map of 1 or 2 dimensions, but the map has "
-                f"{rows.shape[1]} and the places have {places.shape[1]}."
-            )
-        reach = np.abs(places).max()
-        if not 1e-9 < reach < 1e30 and reach > 0:  # units that matplotlib cannot draw
-            rows, places = rows / reach, places / reach
+            found = f"the map has {rows.shape[1]} and the places have {places.shape[1]}"
+            raise DataError(f"images are drawn over a map of 1 or 2 dimensions, but {found}.")
+        unit = drawable_unit(places)
+        rows, places = rows / unit, places / unit
         is_line = rows.shape[1] == 1
         if is_line:
             rows, places = (np.hstack([x, np.zeros_like(x)]) for x in (rows, places))
@@ -218,11 +212,6 @@ class _Stage(NamedTuple):
         down = np.array([0.55, 1.15 if self.is_line else 0.55])
         return low - down * self.size, high + 0.55 * self.size
 
-    def inches(self) -> tuple[float, float]:
-        low, high = self.corners()
-        width, height = np.maximum(LONGEST * (high - low) / (high - low).max(), SHORTEST)
-        return float(width), float(height)
-
 
 def _smallest_gap(values: np.ndarray) -> float:
     """The step of a regular grid along one axis; infinite if all places are equal there."""
@@ -237,46 +226,18 @@ def _draw_rows(axes: Axes, rows: np.ndarray, coloring: Coloring) -> None:
         chosen = np.random.default_rng(0).choice(len(rows), MOST_POINTS, replace=False)
     style = point_style(len(chosen), LONGEST)
     faint = {**style, "alpha": FAINT * style["alpha"]}
-    x, y = rows[chosen].T
-    scatter_in_random_order(axes, (x, y), of_rows(coloring, chosen), faint)
-
-
-def _draw_images(
-    axes: Axes,
-    stage: _Stage,
-    images: np.ndarray,
-    shape: tuple[int, ...],
-    limits: tuple[float, float],
-    colors: Any,
-) -> None:
-    from matplotlib.collections import PolyCollection
-
-    half = FILLED * stage.size / 2
-    square = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half * FRAME / FILLED
-    frames = PolyCollection(  # white between a frame and its image: both may be black
-        list(stage.places[:, None, :] + square), facecolors="w", edgecolors=colors, linewidths=1.8
-    )
-    frames.set_in_layout(False)
-    axes.add_collection(frames, autolim=False)
-    for (x, y), pixels in zip(stage.places.tolist(), images, strict=True):
-        box = (x - half[0], x + half[0], y - half[1], y + half[1])
-        draw_image(axes, pixels, shape, box, limits)
+    scatter_in_random_order(axes, rows[chosen].T, of_rows(coloring, chosen), faint)
 
 
 def _nearest_colors(stage: _Stage, coloring: Coloring) -> Any:
     """The color of the row nearest to each place."""
-    from matplotlib.colors import to_rgba_array
     from scipy.spatial import cKDTree
 
     if coloring is None:
         return DARK_GREY
     axes = 1 if stage.is_line else 2
     _, nearest = cKDTree(stage.rows[:, :axes]).query(stage.places[:, :axes])
-    near = of_rows(coloring, nearest)
-    if isinstance(near, Continuum):
-        return value_colors(near)
-    assert near is not None
-    return to_rgba_array(near.palette())[near.codes + 2]
+    return row_colors(of_rows(coloring, nearest))
 
 
 # Images above, and below them what a method rebuilds of their places in the map.
@@ -334,82 +295,41 @@ def reconstruction_pairs(
     >>> len(figure.axes[0].images)
     6
     """
+    from matplotlib.patches import Rectangle
+
     shape = check_shape(image_shape)
     originals = check_images(originals, "originals", shape)
     rebuilt = check_images(rebuilt, "rebuilt", shape)
     n = len(originals)
     if len(rebuilt) != n:
         raise DataError(f"there are {n} originals, but {len(rebuilt)} reconstructions.")
-    above, below = _texts(names, "names", n), _texts(notes, "notes", n)
-    page = _Page(max(1, min(n, per_band)), n, TILE * min(shape[0] / shape[1], 4.0))
-    figure = new_figure(page.width + 0.45, page.height + 0.1 + 0.35 * bool(title))
+    above, below = (
+        [one_line(text, LONGEST_NAME) for text in one_each(given, [""] * n, what, "images")]
+        for given, what in ((names, "names"), (notes, "notes"))
+    )
+    columns, tall = max(1, min(n, per_band)), TILE * min(shape[0] / shape[1], 4.0)
+    band = 2 * tall + BETWEEN + ABOVE + BELOW  # height of a pair with its texts
+    width, height = max(columns * (TILE + BETWEEN), 2.5), -(-n // columns) * band
+    figure = new_figure(width + 0.45, height + 0.1 + 0.35 * bool(title), title)
     axes = figure.subplots()
     axes.set_facecolor("none")
     for i, (original, copy) in enumerate(zip(originals, rebuilt, strict=True)):
         limits = image_limits(original, None)
-        left, top = page.corner(i)
-        for pixels, upper in ((original, top), (copy, top - page.tile - BETWEEN)):
-            box = (left, left + TILE, upper - page.tile, upper)
-            axes.add_patch(_background(box))
-            draw_image(axes, pixels, shape, box, limits)
-        middle, foot = left + TILE / 2, top - 2 * page.tile - BETWEEN
-        _write(axes, middle, top + 0.04, above[i], 8, va="bottom")
-        _write(axes, middle, foot - 0.03, below[i], 7, va="top")
-        if i % page.columns == 0:
-            for word, y in (("original", top), ("rebuilt", top - page.tile - BETWEEN)):
-                _write(axes, -0.06, y - page.tile / 2, word, 8, ha="right", rotation=90)
-    axes.set(xlim=(-0.25, page.width), ylim=(-page.height, 0), aspect="equal")
+        left, top = i % columns * (TILE + BETWEEN), -(i // columns) * band - ABOVE
+        tops = {"original": top, "rebuilt": top - tall - BETWEEN}
+        for pixels, upper in zip((original, copy), tops.values(), strict=True):
+            lower = upper - tall
+            axes.add_patch(Rectangle((left, lower), TILE, tall, **BEHIND))
+            draw_image(axes, pixels, shape, (left, left + TILE, lower, upper), limits)
+        middle, foot = left + TILE / 2, top - 2 * tall - BETWEEN
+        write(axes, middle, top + 0.04, above[i], 8, va="bottom")
+        write(axes, middle, foot - 0.03, below[i], 7, va="top")
+        if i % columns == 0:
+            for word, y in tops.items():
+                write(axes, -0.06, y - tall / 2, word, 8, ha="right", rotation=90)
+    axes.set(xlim=(-0.25, width), ylim=(-height, 0), aspect="equal")
     axes.set_axis_off()
-    write_title(figure, title)
     return figure
-
-
-class _Page(NamedTuple):
-    """Where images are drawn, in inches from the upper left corner."""
-
-    columns: int
-    n: int
-    tile: float  # height of an image
-
-    @property
-    def band(self) -> float:
-        """Height of a pair with its texts."""
-        return 2 * self.tile + BETWEEN + ABOVE + BELOW
-
-    @property
-    def width(self) -> float:
-        return max(self.columns * (TILE + BETWEEN), 2.5)
-
-    @property
-    def height(self) -> float:
-        return -(-self.n // self.columns) * self.band
-
-    def corner(self, i: int) -> tuple[float, float]:
-        """The upper left corner of the original number i."""
-        band, column = divmod(i, self.columns)
-        return column * (TILE + BETWEEN), -band * self.band - ABOVE
-
-
-def _background(box: tuple[float, float, float, float]) -> Any:
-    from matplotlib.patches import Rectangle
-
-    left, right, bottom, top = box
-    corner, width, height = (left, bottom), right - left, top - bottom
-    return Rectangle(corner, width, height, facecolor=GAP, edgecolor="#b0b0b0", linewidth=0.8)
-
-
-def _write(axes: Axes, x: float, y: float, text: str, size: float, **how: Any) -> None:
-    if text:
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": INK}
-        axes.text(x, y, text, **{**style, **how}, **TEXT)
-
-
-def _texts(given: Sequence[str] | None, what: str, n: int) -> list[str]:
-    if given is None:
-        return [""] * n
-    if len(given) != n:
-        raise DataError(f"{what} has {len(given)} entries, but there are {n} images.")
-    return [one_line(str(text), LONGEST_NAME) for text in given]
 
 
 # A regular grid of places over a map.

@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.errors import DataError, ParameterError, unknown_name
-from lowland.plot._figure import (
-    GREY,
-    INK,
-    OKABE_ITO,
-    PANEL,
-    TEXT,
-    check_table,
-    check_vector,
-    new_figure,
-    note,
-    one_line,
-    write_title,
+from lowland._base.errors import DataError, ParameterError, listing, unknown_name
+from lowland.plot._checks import check_table, check_vector, one_each
+from lowland.plot._figure import new_figure, note, one_line
+from lowland.plot._legend import add_legend, figure_beside_legend
+from lowland.plot._style import GREY, INK, OKABE_ITO, PANEL, SEQUENTIAL, TEXT
+from lowland.plot.colors import (
+    MISSING,
+    Categories,
+    Coloring,
+    Continuum,
+    continuum,
+    encode_labels,
+    of_rows,
+    row_colors,
 )
-from lowland.plot._legend import add_legend, legend_size
-from lowland.plot.colors import MISSING, Categories, Coloring, Continuum, continuum, encode_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,16 +66,14 @@ def cells_at(places: Any, kind: str) -> Cells:
         raise ParameterError(unknown_name("kind of grid", str(kind), list(KINDS)))
     places = check_table(places, "places")
     if places.shape[1] > 2:
-        raise DataError(
-            f"the pictures of a grid have 2 dimensions, but places have {places.shape[1]}."
-        )
+        found = f"places have {places.shape[1]}"
+        raise DataError(f"the pictures of a grid have 2 dimensions, but {found}.")
     if places.shape[1] == 1:
         places = np.hstack([places, np.zeros_like(places)])
     step = _step(places)
     in_a_row = bool((places[:, 1] == places[0, 1]).all())  # then hexagons are no better
-    if (
-        kind == "hexagon" and not in_a_row
-    ):  # with a corner above, as the neighbors lie left and right
+    if kind == "hexagon" and not in_a_row:
+        # With a corner above, as the neighbors lie left and right.
         angles = np.pi / 2 + np.arange(6) * np.pi / 3
         corners = np.stack([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(3)
         size = step, step * 2 / np.sqrt(3)
@@ -99,10 +96,10 @@ def _step(places: np.ndarray) -> float:
 def frame_cells(axes: Axes, cells: Cells, inches: tuple[float, float]) -> None:
     """Limits around all cells, without ticks; equal scales unless the grid is very long."""
     low, high = cells.extent
-    width, height = high - low
-    axes.set_xlim(low[0] - 0.01 * width, high[0] + 0.01 * width)
-    axes.set_ylim(low[1] - 0.01 * height, high[1] + 0.01 * height)
-    if np.isclose(width / height, inches[0] / inches[1]):
+    margin = 0.01 * (high - low)
+    (left, bottom), (right, top) = low - margin, high + margin
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+    if np.isclose((right - left) / (top - bottom), inches[0] / inches[1]):
         axes.set_aspect("equal")
     else:
         axes.set_box_aspect(inches[1] / inches[0])
@@ -129,20 +126,6 @@ def draw_cells(
     if outlined:
         edge = {"edgecolors": OUTLINE, "linewidths": 0.5 if len(corners) <= MANY else 0.2}
     axes.add_collection(PolyCollection(list(corners), facecolors=colors, **edge), autolim=False)
-
-
-def value_colors(coloring: Continuum) -> np.ndarray:
-    """The color of each value; grey where it is missing."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_rgba
-
-    # Halves, because the difference of two large numbers may overflow.
-    span = coloring.high / 2 - coloring.low / 2
-    with np.errstate(invalid="ignore"):
-        shares = np.clip((coloring.values / 2 - coloring.low / 2) / span, 0.0, 1.0)
-    colors = colormaps[coloring.color_map](np.nan_to_num(shares))
-    colors[coloring.missing()] = to_rgba(GREY)
-    return colors
 
 
 def text_size(cells: Cells, texts: list[str], inches: tuple[float, float]) -> float:
@@ -225,25 +208,28 @@ def component_planes(
     >>> [axes.get_title().split()[0] for axes in figure.axes[:2]]
     ['length', 'width']
     """
+    from matplotlib.cm import ScalarMappable
+
     cells = cells_at(places, kind)
-    values = _codebook(codebook, len(cells.centers))
-    names = [f"column {i}" for i in range(values.shape[1])] if names is None else list(names)
-    if len(names) != values.shape[1]:
-        raise DataError(
-            f"there are {len(names)} names, but the codebook has {values.shape[1]} columns."
-        )
+    values = check_table(codebook, "codebook", may_be_missing=True)
+    if len(values) != len(cells.centers):
+        n = len(cells.centers)
+        raise DataError(f"codebook has shape {values.shape}, but there are {n} places of units.")
+    numbered = [f"column {i}" for i in range(values.shape[1])]
+    names = one_each(names, numbered, "names", "columns of the codebook")
     if most < 1:
         raise ParameterError(f"most={most!r} is not allowed; expected at least 1.")
     rows = None if rows is None else _points(rows, np.shape(places)[1], cells.step[1])
     shown, left_out = _most_varying(values, variation, most)
     width, height = cells.panel(PLANE)
-    n_columns, n_rows = _arranged(len(shown), width, height + 0.45)
+    # Together about one and a half times as wide as high.
+    across = round(np.sqrt(1.5 * len(shown) * (height + 0.45) / width))
+    n_rows = -(-len(shown) // min(len(shown), max(1, across), 6))
+    n_columns = -(-len(shown) // n_rows)
     width = max(width, 1.7)  # for the name
-    least = (4.0, 2.0) if title else (0.0, 0.0)  # inches, so that the title has room
-    figure = new_figure(
-        max(n_columns * (width + 0.1) + 0.9, least[0]),
-        max(n_rows * (height + 0.45) + 0.2, least[1]),
-    )
+    inches = [n_columns * (width + 0.1) + 0.9, n_rows * (height + 0.45) + 0.2]
+    inches = np.maximum(inches, [4.0, 2.0] if title else 0.0)  # so that the title has room
+    figure = new_figure(*inches, title)
     panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for axes, column in zip(panels, shown, strict=False):
         _draw_plane(axes, cells, values[:, column], names[column])
@@ -251,21 +237,17 @@ def component_planes(
             _draw_rows(axes, rows)
     for axes in panels[len(shown) :]:
         axes.set_axis_off()
-    _common_bar(figure, list(panels), n_rows * height)
+    scale = ScalarMappable(cmap=SEQUENTIAL)
+    shrunk = min(1.0, 3.0 / (n_rows * height))
+    bar = figure.colorbar(scale, ax=list(panels), shrink=shrunk, aspect=25, ticks=[0, 1])
+    bar.ax.set_yticklabels(["lowest", "highest"], fontsize=8)
+    bar.outline.set_visible(False)
     if left_out:
-        _remark(figure, [names[column] for column in left_out])
-    write_title(figure, title)
+        named = listing([one_line(names[column], 24) for column in left_out], NAMED, quote=False)
+        text = f"Not shown, because they vary less: {named}"
+        lines = textwrap.wrap(text, int(figure.get_size_inches()[0] * 16))
+        figure.supxlabel("\n".join(lines), fontsize=7, color=INK, **TEXT)
     return figure
-
-
-def _codebook(codebook: Any, n: int) -> np.ndarray:
-    try:
-        values = np.asarray(codebook, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"codebook holds something that is not a number: {error}.") from None
-    if values.ndim != 2 or len(values) != n or values.shape[1] == 0:
-        raise DataError(f"codebook has shape {values.shape}, but there are {n} places of units.")
-    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _most_varying(values: np.ndarray, variation: Any, most: int) -> tuple[list[int], list[int]]:
@@ -285,13 +267,6 @@ def _most_varying(values: np.ndarray, variation: Any, most: int) -> tuple[list[i
     return order[:most], order[most:]
 
 
-def _arranged(n: int, width: float, height: float) -> tuple[int, int]:
-    """Columns and rows of n small pictures, together about one and a half times as wide as high."""
-    columns = min(n, max(1, round(np.sqrt(1.5 * n * height / width))), 6)
-    rows = -(-n // columns)
-    return -(-n // rows), rows
-
-
 def _draw_plane(axes: Axes, cells: Cells, values: np.ndarray, name: str) -> None:
     frame_cells(axes, cells, cells.panel(PLANE))
     axes.set_title(one_line(name, 24), fontsize=9, pad=11, **TEXT)
@@ -301,7 +276,7 @@ def _draw_plane(axes: Axes, cells: Cells, values: np.ndarray, name: str) -> None
         return
     limits = float(finite.min()), float(finite.max())
     coloring = continuum(values, limits=limits)
-    draw_cells(axes, cells, value_colors(coloring))
+    draw_cells(axes, cells, row_colors(coloring))
     place = {"xy": (0.5, 1.0), "xytext": (0, 2), "textcoords": "offset points", "ha": "center"}
     axes.annotate(_range(*limits), xycoords="axes fraction", fontsize=7, color=INK, **place, **TEXT)
 
@@ -320,12 +295,11 @@ def _points(rows: Any, n_axes: int, height: float) -> np.ndarray:
 
 def _draw_rows(axes: Axes, rows: np.ndarray) -> None:
     """Points with a light edge, which are visible on dark and on light cells."""
-    limits = axes.get_xlim(), axes.get_ylim()
+    limits = {"xlim": axes.get_xlim(), "ylim": axes.get_ylim()}
     size = float(np.clip(900.0 / len(rows), 0.6, 6.0))
-    axes.scatter(
-        *rows.T, s=size, c="black", edgecolors="white", linewidths=0.25, alpha=0.6, rasterized=True
-    )
-    axes.set(xlim=limits[0], ylim=limits[1])
+    look = {"c": "black", "edgecolors": "white", "linewidths": 0.25, "alpha": 0.6}
+    axes.scatter(*rows.T, s=size, rasterized=True, **look)
+    axes.set(**limits)
 
 
 def _range(low: float, high: float) -> str:
@@ -340,30 +314,13 @@ def _range(low: float, high: float) -> str:
     return " to ".join(f"{end:.{decimals}f}" for end in ends)
 
 
-def _common_bar(figure: Figure, panels: list[Axes], height: float) -> None:
-    from matplotlib.cm import ScalarMappable
-
-    scale = ScalarMappable(cmap=continuum(np.array([0.0, 1.0])).color_map)  # type: ignore[union-attr]
-    bar = figure.colorbar(scale, ax=panels, shrink=min(1.0, 3.0 / height), aspect=25, ticks=[0, 1])
-    bar.ax.set_yticklabels(["lowest", "highest"], fontsize=8)
-    bar.outline.set_visible(False)
-
-
-def _remark(figure: Figure, left_out: list[str]) -> None:
-    """Which columns are not shown, below the picture."""
-    named = ", ".join(one_line(name, 24) for name in left_out[:NAMED])
-    more = f" and {len(left_out) - NAMED} more" if len(left_out) > NAMED else ""
-    text = f"Not shown, because they vary less: {named}{more}"
-    lines = textwrap.wrap(text, int(figure.get_size_inches()[0] * 16))
-    figure.supxlabel("\n".join(lines), fontsize=7, color=INK, **TEXT)
-
-
 # Pictures of a self-organizing map on its grid: one cell per unit (Kohonen 1982, Ultsch 1990).
 
 
 DISTANCES = "viridis_r"  # dark where the distance is large, like a ridge on a relief map
 FILLING = OKABE_ITO[0]
 PALE_FILLING = "#9fd0f2"  # light enough for black numbers
+BLANK = "#ffffff"  # a unit without a label
 PALEST = 0.25  # share of color in a cell whose rows hardly agree
 
 
@@ -404,14 +361,14 @@ def u_matrix(
     12
     """
     cells = cells_at(places, kind)
-    values = _values(values, "values", len(cells.centers))
+    values = check_vector(values, "values", len(cells.centers), may_be_missing=True)
+    values = np.where(np.isfinite(values), values, np.nan)
     coloring = continuum(values, color_map=DISTANCES)
-    figure, axes, _ = _panel(cells, coloring)
-    draw_cells(axes, cells, _colors(coloring))
+    figure, axes, _ = _panel(cells, coloring, title)
+    draw_cells(axes, cells, row_colors(coloring, BLANK))
     add_legend(figure, [axes], coloring, "")
     if isinstance(coloring, Continuum):
         figure.axes[-1].set_ylabel("mean distance to neighbors\n(dark: far apart)", fontsize=9)
-    write_title(figure, title)
     return figure
 
 
@@ -447,7 +404,7 @@ def hits(
     counts = np.nan_to_num(check_vector(counts, "counts", len(cells.centers), may_be_missing=True))
     if not (np.isfinite(counts) & (counts >= 0)).all():
         raise DataError("counts hold a number below 0 or infinity.")
-    figure, axes, inches = _panel(cells, None)
+    figure, axes, inches = _panel(cells, None, title)
     largest = float(counts.max())
     draw_cells(axes, cells, outlined=True)
     written = [f"{count:g}" if count else "" for count in counts]
@@ -458,7 +415,6 @@ def hits(
     n_empty = int((counts == 0).sum())
     are = "is" if n_empty == 1 else "are"
     note(axes, f"a full cell: {largest:g} rows; {n_empty} of {counts.size} units {are} empty")
-    write_title(figure, title)
     return figure
 
 
@@ -509,19 +465,17 @@ def labeled_units(
     if shares is not None:
         shares = check_vector(shares, "shares", len(pale), may_be_missing=True)
         pale = PALEST + (1 - PALEST) * np.clip(np.nan_to_num(shares, nan=1.0), 0.0, 1.0)
-    figure, axes, inches = _panel(cells, coloring, label_name)
-    colors = _mixed_with_white(_colors(coloring), pale)
+    figure, axes, inches = _panel(cells, coloring, title, label_name)
+    colors = 1.0 - (1.0 - row_colors(coloring, BLANK)) * pale[:, None]  # mixed with white
     draw_cells(axes, cells, colors, outlined=True)
+    listed = None
     if isinstance(coloring, Categories):
-        codes = coloring.codes.tolist()
-        written = [coloring.name(code) if code >= 0 else "" for code in codes]
+        written = [coloring.name(code) if code >= 0 else "" for code in coloring.codes.tolist()]
         write_in(axes, cells, written, text_size(cells, written, inches), colors)
-        add_legend(figure, [axes], coloring, label_name, _without_missing(coloring))
-    else:
-        add_legend(figure, [axes], coloring, label_name)
+        listed = [code for code in coloring.present() if code != MISSING]
+    add_legend(figure, [axes], coloring, label_name, listed)
     if (pale < 1).any():
         note(axes, "paler cells: fewer rows of the unit have this label")
-    write_title(figure, title)
     return figure
 
 
@@ -529,55 +483,22 @@ def labeled_units(
 
 
 def _panel(
-    cells: Cells, coloring: Coloring, label_name: str | None = None
+    cells: Cells, coloring: Coloring, title: str | None, label_name: str | None = None
 ) -> tuple[Figure, Axes, tuple[float, float]]:
     """A figure with room for the cells and a legend, its axes, and their size in inches."""
     inches = cells.panel(PANEL)
-    beside, legend_height = legend_size(coloring, label_name)
     least = 3.0 if isinstance(coloring, Continuum) else 0.0  # for the name of the color bar
-    figure = new_figure(max(inches[0], 2.5) + beside, max(inches[1] + 0.8, legend_height, least))
+    size = max(inches[0], 2.5), max(inches[1] + 0.8, least)
+    figure = figure_beside_legend(coloring, label_name, title, *size)
     axes = figure.subplots()
     frame_cells(axes, cells, inches)
     return figure, axes, inches
 
 
-def _values(values: Any, name: str, n: int) -> np.ndarray:
-    """One number per unit; infinity is missing."""
-    values = check_vector(values, name, n, may_be_missing=True)
-    return np.where(np.isfinite(values), values, np.nan)
-
-
-def _colors(coloring: Coloring) -> np.ndarray:
-    """One color per unit; blank where it has no label."""
-    from matplotlib.colors import to_rgba_array
-
-    if isinstance(coloring, Continuum):
-        return value_colors(coloring)
-    assert coloring is not None
-    return to_rgba_array(["#ffffff", *coloring.palette()[1:]])[coloring.codes + 2]
-
-
-def _mixed_with_white(colors: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    return 1.0 - (1.0 - colors) * shares[:, None]
-
-
-def _unit_labels(labels: Any, classes: Any, n: int) -> Categories | Continuum:
-    listed = list(labels)
-    if classes is None:
-        return encode_labels(_objects(listed), n)
-    known = list(classes)
-    coloring = encode_labels(_objects([*listed, *known]), n + len(known))
-    if isinstance(coloring, Continuum):
-        return Continuum(coloring.values[:n], coloring.low, coloring.high, coloring.color_map)
-    return Categories(coloring.codes[:n], coloring.names, coloring.n_others)
-
-
-def _objects(values: list[Any]) -> np.ndarray:
-    """Values as they are; a plain array would turn None beside text into text."""
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-def _without_missing(coloring: Categories) -> list[int]:
-    return [code for code in coloring.present() if code != MISSING]
+def _unit_labels(labels: Any, classes: Any, n: int) -> Coloring:
+    """Colors of the units, which are those of a map of rows with all these classes."""
+    listed = [*labels, *([] if classes is None else classes)]
+    values = np.empty(len(listed), dtype=object)
+    values[:] = listed  # a plain array would turn None beside text into text
+    n_classes = 0 if classes is None else len(listed) - len(labels)
+    return of_rows(encode_labels(values, n + n_classes), np.arange(n))

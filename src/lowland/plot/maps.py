@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.errors import DataError
-from lowland.plot._figure import (
-    PANEL,
-    TEXT,
+from lowland._base.errors import DataError, ParameterError
+from lowland.plot._checks import (
     check_map,
-    hide_upper_spines,
-    name_axes,
-    new_figure,
-    note,
-    one_line,
-    write_title,
+    check_table,
+    check_vector,
+    drawable_unit,
+    one_each,
+    sample_rows,
 )
-from lowland.plot._legend import add_legend, draw_distribution, legend_size
+from lowland.plot._figure import name_axes, new_figure, note, one_line, open_frame
+from lowland.plot._legend import add_legend, figure_beside_legend, legend_size
 from lowland.plot._placement import write_names
 from lowland.plot._points import DENSE, draw_points, frame, point_style, scatter_in_random_order
-from lowland.plot.colors import Categories, Coloring, Continuum, encode_labels
+from lowland.plot._style import INK, OKABE_ITO, PANEL, TEXT
+from lowland.plot.colors import Categories, Coloring, encode_labels, of_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,8 @@ def draw_background(axes: Axes, shade: Callable[[np.ndarray], np.ndarray], name:
     Nothing is drawn where all numbers are equal, or one of them is not finite.
     """
     box = (*axes.get_xlim(), *axes.get_ylim())
-    across, up = (_centers(*box[:2]), _centers(*box[2:]))
+    steps = (np.arange(CELLS) + 0.5) / CELLS
+    across, up = (low + steps * (high - low) for low, high in (box[:2], box[2:]))
     places = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
     values = np.asarray(shade(places), dtype=np.float64).reshape(CELLS, CELLS)
     low, high = float(values.min()), float(values.max())
@@ -49,15 +50,10 @@ def draw_background(axes: Axes, shade: Callable[[np.ndarray], np.ndarray], name:
         return
     gray = 1 - (1 - DARKEST) * (values - low) / (high - low)
     image = np.repeat(gray[:, :, None], 3, axis=2)
-    aspect = axes.get_aspect()
-    axes.imshow(image, extent=box, origin="lower", interpolation="bilinear", zorder=0)
-    axes.set_aspect(aspect)
+    look = {"origin": "lower", "interpolation": "bilinear", "aspect": axes.get_aspect()}
+    axes.imshow(image, extent=box, zorder=0, **look)
     axes.set(xlim=box[:2], ylim=box[2:])
     note(axes, f"gray: {name}, from {low:.3g} (white) to {high:.3g}")
-
-
-def _centers(low: float, high: float) -> np.ndarray:
-    return low + (np.arange(CELLS) + 0.5) / CELLS * (high - low)
 
 
 # The center of the densest part of each category, for its name.
@@ -83,9 +79,8 @@ def category_centers(Y: np.ndarray, categories: Categories) -> np.ndarray:
         rows = order[starts[code] : starts[code + 1]]
         column, line = cells[rows].T
         counts = np.bincount(column * COUNT_CELLS + line, minlength=COUNT_CELLS * COUNT_CELLS)
-        full = np.unravel_index(
-            _blurred(counts.reshape(COUNT_CELLS, COUNT_CELLS)).argmax(), (COUNT_CELLS, COUNT_CELLS)
-        )
+        blurred = _blurred(counts.reshape(COUNT_CELLS, COUNT_CELLS))
+        full = np.unravel_index(blurred.argmax(), blurred.shape)
         near = (np.abs(cells[rows] - full) <= 2).all(axis=1)
         centers[code] = Y[rows[near]].mean(axis=0)
     return centers
@@ -93,24 +88,46 @@ def category_centers(Y: np.ndarray, categories: Categories) -> np.ndarray:
 
 def _blurred(counts: np.ndarray, steps: int = 2) -> np.ndarray:
     """Repeated means over three cells along each axis."""
-    blurred = counts.astype(np.float64)
+    blurred = counts
     for _ in range(steps):
-        for axis in (0, 1):
-            padded = np.pad(blurred, [(1, 1) if axis == a else (0, 0) for a in (0, 1)])
-            thirds = [np.take(padded, range(k, k + COUNT_CELLS), axis) for k in range(3)]
-            blurred = np.mean(thirds, axis=0)
+        padded = np.pad(blurred, 1)
+        padded = (padded[:-2] + padded[1:-1] + padded[2:]) / 3
+        blurred = (padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]) / 3
     return blurred * (counts > 0)
+
+
+# How the points lie along one axis: a histogram per category.
+
+
+FILLED = 4  # with more categories, areas on top of each other cannot be told apart
+
+
+def draw_distribution(
+    axes: Axes, x: np.ndarray, coloring: Coloring, *, filled: bool = False
+) -> None:
+    """Shares of the points of each category, all with the same area, in a frame with x limits.
+
+    ``filled`` shades the areas of a few categories.
+    """
+    groups = {OKABE_ITO[0]: np.ones(x.size, bool)}
+    if isinstance(coloring, Categories):
+        groups = {coloring.color(code): coloring.codes == code for code in coloring.present()}
+    n_bins = int(np.clip(5 + np.sqrt(x.size / len(groups)), 8, 30))
+    edges = np.linspace(*axes.get_xlim(), n_bins + 1)
+    highest = 0.0
+    for color, members in groups.items():
+        share = np.histogram(x[members], edges)[0] / members.sum()
+        if filled and 1 < len(groups) <= FILLED:
+            axes.stairs(share, edges, color=color, fill=True, alpha=0.3, linewidth=0)
+        axes.stairs(share, edges, color=color, fill=len(groups) == 1, linewidth=1.2)
+        highest = max(highest, float(share.max()))
+    axes.set_ylim(0, 1.1 * highest)
 
 
 # A map of one dimension: a strip of points, a line per category, and a histogram above it.
 
 
 HISTOGRAM = 1.6  # inches
-
-
-def strip_height(coloring: Coloring) -> float:
-    """Height in inches of the picture, by the number of lines."""
-    return HISTOGRAM + _lines_height(coloring)
 
 
 def draw_strip(
@@ -139,14 +156,22 @@ def draw_strip(
     above.set_xlim(axes.get_xlim())
     draw_distribution(above, x, coloring, filled=True)
     above.set(xticks=[], yticks=[])
-    name_axes(above, "", "share")
-    hide_upper_spines(above)
+    open_frame(above, "", "share")
     return [axes, above]
 
 
 def _lines_height(coloring: Coloring) -> float:
+    """Height in inches of a strip, by the number of its lines."""
     lines = len(coloring.present()) if isinstance(coloring, Categories) else 2
     return max(1.6, 0.9 + 0.4 * lines)
+
+
+class Captions(NamedTuple):
+    """What is written around a map: its title, what its labels are, one name per axis."""
+
+    title: str | None
+    label_name: str | None
+    axis_names: Sequence[str] | None
 
 
 NAME_LENGTH = 24
@@ -214,19 +239,13 @@ def scatter_map(
     >>> len(figure.axes)
     1
     """
-    given, Y = Y, check_map(Y)
-    coloring = None if labels is None else encode_labels(labels, len(Y), center)
-    figure = draw_map(
-        Y,
-        coloring,
-        title=title,
-        label_name=label_name,
-        axis_names=axis_names,
-        center_labels=center_labels,
-        density=density,
-    )
+    given = check_table(Y, "the map")
+    unit = drawable_unit(given)
+    Y = given / unit
+    coloring = encode_labels(labels, len(Y), center)
+    captions = Captions(title, label_name, axis_names)
+    figure = draw_map(Y, coloring, captions, center_labels=center_labels, density=density)
     if background is not None and Y.shape[1] == 2:
-        unit = float(np.abs(given).max() / (np.abs(Y).max() or 1.0)) or 1.0  # 1 for most maps
         draw_background(figure.axes[0], lambda places: background(places * unit), background_name)
     if names is not None:
         write_row_names(figure.axes[0], names, Y)
@@ -235,33 +254,31 @@ def scatter_map(
 
 def write_row_names(axes: Axes, names: Sequence[str], Y: np.ndarray) -> None:
     """Write the name of each row beside its point; only maps of two dimensions have room."""
-    if len(names) != len(Y):
-        raise DataError(f"names has {len(names)} entries, but the map has {len(Y)} rows.")
+    names = one_each(names, [""] * len(Y), "names", "rows of the map")
     if Y.shape[1] == 2:
-        written = [one_line(str(name), NAME_LENGTH) for name in names]
+        written = [one_line(name, NAME_LENGTH) for name in names]
         write_names(axes, written, Y, size=8.0, beside=POINT)
 
 
 def draw_map(
     Y: np.ndarray,
     coloring: Coloring,
+    captions: Captions,
     *,
-    title: str | None,
-    label_name: str | None,
-    axis_names: Sequence[str] | None,
     center_labels: bool = False,
     density: bool | None = None,
 ) -> Figure:
     """:func:`scatter_map` of checked coordinates and encoded labels."""
     dimensions = Y.shape[1]
+    title, label_name, axis_names = captions
     names = axis_labels(axis_names, dimensions)
     views = {1: [(0, 0)], 2: [(0, 1)]}.get(dimensions, [(0, 1), (0, 2), (1, 2)])
     named_inside = isinstance(coloring, Categories) and (center_labels or dimensions == 1)
     beside, legend_height = legend_size(coloring, label_name)
     if isinstance(coloring, Categories) and named_inside:
         beside, legend_height = 1.3 if min(coloring.present()) < 0 else 0.3, 0.0
-    height = strip_height(coloring) if dimensions == 1 else PANEL
-    figure = new_figure(len(views) * PANEL + beside, max(height, legend_height))
+    height = HISTOGRAM + _lines_height(coloring) if dimensions == 1 else PANEL
+    figure = new_figure(len(views) * PANEL + beside, max(height, legend_height), title)
     if dimensions == 1:
         panels = np.array(draw_strip(figure, Y[:, 0], coloring, density=density))
         name_axes(panels[0], names[0], (label_name or "") if named_inside else "")
@@ -273,7 +290,6 @@ def draw_map(
         remark = axes is panels[-1]
         draw_points(axes, Y[:, [i, j]], coloring, PANEL, density=density, remark=remark)
         name_axes(axes, names[i], names[j])
-    write_title(figure, title)
     if not named_inside:
         add_legend(figure, list(panels), coloring, label_name)
     elif dimensions > 1 and isinstance(coloring, Categories):
@@ -287,11 +303,7 @@ def draw_map(
 
 def axis_labels(axis_names: Sequence[str] | None, n: int) -> list[str]:
     """The names given, one per axis, or numbers."""
-    if axis_names is None:
-        return [f"axis {i + 1}" for i in range(n)]
-    if len(axis_names) != n:
-        raise DataError(f"axis_names has {len(axis_names)} names, but there are {n} axes.")
-    return [str(name) for name in axis_names]
+    return one_each(axis_names, [f"axis {i + 1}" for i in range(n)], "axis_names", "axes")
 
 
 # A map of three dimensions, seen from one side.
@@ -338,44 +350,20 @@ def scatter_map_3d(
     Y = check_map(Y)
     if Y.shape[1] < 3:
         raise DataError(f"a map in space has three columns, but Y has {Y.shape[1]}.")
-    coloring = None if labels is None else encode_labels(labels, len(Y), center)
+    coloring = encode_labels(labels, len(Y), center)
     names = axis_labels(axis_names, Y.shape[1])
-    beside, height = legend_size(coloring, label_name)
-    figure = new_figure(SIZE + beside, max(SIZE, height))
+    figure = figure_beside_legend(coloring, label_name, title, SIZE, SIZE)
     axes: Any = figure.add_subplot(projection="3d", elev=elevation, azim=azimuth)
-    drawn = _sample(len(Y))
+    drawn = sample_rows(len(Y), DENSE)
     _frame(axes, Y[:, :3], names)
-    scatter_in_random_order(
-        axes,
-        tuple(Y[drawn, :3].T),
-        _of_rows(coloring, drawn),
-        _style_3d(drawn.size),
-    )
+    style = point_style(drawn.size, SIZE)
+    # With depth shading, the far ones of many points would not be visible at all.
+    style |= {"alpha": max(style["alpha"], 0.4), "depthshade": drawn.size <= 20_000}
+    scatter_in_random_order(axes, Y[drawn, :3].T, of_rows(coloring, drawn), style)
     if drawn.size < len(Y):
         note(axes, f"{drawn.size:,} of {len(Y):,} points")
     add_legend(figure, [axes], coloring, label_name)
-    write_title(figure, title)
     return figure
-
-
-def _sample(n: int) -> np.ndarray:
-    if n <= DENSE:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, DENSE, replace=False))
-
-
-def _style_3d(n: int) -> dict[str, Any]:
-    style = point_style(n, SIZE)
-    # With depth shading, the far ones of many points would not be visible at all.
-    return {**style, "alpha": max(style["alpha"], 0.4), "depthshade": n <= 20_000}
-
-
-def _of_rows(coloring: Coloring, rows: np.ndarray) -> Coloring:
-    if isinstance(coloring, Categories):
-        return Categories(coloring.codes[rows], coloring.names, coloring.n_others)
-    if isinstance(coloring, Continuum):
-        return Continuum(coloring.values[rows], coloring.low, coloring.high, coloring.color_map)
-    return None
 
 
 def _frame(axes: Any, Y: np.ndarray, names: list[str]) -> None:
@@ -392,3 +380,98 @@ def _frame(axes: Any, Y: np.ndarray, names: list[str]) -> None:
     aspect = width / width.max()
     # matplotlib enlarges flat boxes until their names are outside of the picture.
     axes.set_box_aspect(aspect, zoom=1.1 * (float(np.linalg.norm(aspect)) / np.sqrt(3.0)) ** 0.7)
+
+
+# A map on a torus: one period in a frame, and copies of its margins beyond the edges.
+
+
+FADED = 0.3  # opacity of a copy relative to its point
+
+
+def tiled_map(
+    Y: np.ndarray,
+    sides: Sequence[float] | np.ndarray,
+    labels: Sequence[Any] | np.ndarray | None = None,
+    *,
+    margin: float = 0.25,
+    title: str | None = None,
+    label_name: str | None = None,
+    axis_names: Sequence[str] | None = None,
+    center: float | None = None,
+    names: Sequence[str] | None = None,
+) -> Figure:
+    """Draw a map that is a torus, as :class:`~lowland.RelationalPerspectiveMap` makes it.
+
+    The frame is one period: its left edge meets its right, and its bottom the top. Beyond the
+    frame there are faded copies of the points at the opposite edge.
+
+    Parameters
+    ----------
+    Y : array of shape (n_rows, 2)
+        Coordinates; those beyond a period are moved into it.
+    sides : array of shape (2,)
+        Width and height of a period, such as ``sides_`` of the fitted method.
+    labels : array of shape (n_rows,), optional
+        Categories or numbers, as for :func:`scatter_map`.
+    margin : float, default=0.25
+        Width of the copied margins, as a share of the period. 1 gives 3 x 3 tiles.
+    title : str, optional
+        Written above the picture.
+    label_name : str, optional
+        What the labels are, for the legend.
+    axis_names : sequence of str, optional
+        One per component.
+    center : float, optional
+        For numbers: a special value, such as 0, where two palettes meet.
+    names : sequence of str, optional
+        One per row, written beside the points; for some dozen rows.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With an Agg canvas; pyplot is not involved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> figure = tiled_map(np.random.default_rng(0).random((50, 2)), (1.0, 1.0))
+    >>> len(figure.axes)
+    1
+    """
+    Y, sides = check_table(Y, "the map"), check_vector(sides, "sides")
+    if Y.shape[1] != 2 or sides.size != 2:
+        found = f"the map has {Y.shape[1]} and sides {sides.size}"
+        raise DataError(f"a tiled map has 2 dimensions, but {found}.")
+    if not (sides > 0).all():
+        raise DataError(f"sides are {sides.tolist()}, but must be greater than 0.")
+    if not 0 <= margin <= 1:
+        raise ParameterError(f"margin={margin!r} is not allowed; expected a number in [0, 1].")
+    coloring = encode_labels(labels, len(Y), center)
+    figure = figure_beside_legend(coloring, label_name, title)
+    axes = figure.subplots()
+    low, high = -margin * sides, (1 + margin) * sides
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])
+    axes.spines[:].set_color("#d0d0d0")
+    Y = np.mod(Y, sides)
+    style = point_style(len(Y), PANEL / (1 + 2 * margin))
+    places, rows = _copies(Y, sides, margin)
+    if rows.size:
+        faded = {**style, "alpha": FADED * style["alpha"]}
+        scatter_in_random_order(axes, places.T, of_rows(coloring, rows), faded)
+    scatter_in_random_order(axes, Y.T, coloring, style)
+    corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) * sides
+    axes.plot(*corners.T, color=INK, linewidth=0.8)
+    name_axes(axes, *axis_labels(axis_names, 2))
+    add_legend(figure, [axes], coloring, label_name)
+    if names is not None:
+        write_row_names(axes, names, Y)
+    return figure
+
+
+def _copies(Y: np.ndarray, sides: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """Copies of the points that lie in the margins, and the rows that they are copies of."""
+    shifts = [shift for shift in itertools.product((-1, 0, 1), repeat=2) if any(shift)]
+    moved = np.concatenate([Y + np.array(shift) * sides for shift in shifts])
+    rows = np.tile(np.arange(len(Y)), len(shifts))
+    inside = ((moved >= -margin * sides) & (moved <= (1 + margin) * sides)).all(axis=1)
+    return moved[inside], rows[inside]

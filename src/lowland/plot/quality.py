@@ -8,24 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.plot._figure import (
-    INK,
-    OKABE_ITO,
-    TEXT,
-    category_colors,
-    check_map,
-    check_vector,
-    hide_upper_spines,
-    name_axes,
-    new_figure,
-    one_line,
-    write_title,
-)
+from lowland.plot._checks import check_map, check_vector
+from lowland.plot._figure import new_figure, one_line, open_frame, write, write_legend
+from lowland.plot._style import INK, OKABE_ITO, category_colors
 from lowland.plot.colors import continuum, robust_limits
-from lowland.plot.maps import draw_map
+from lowland.plot.maps import Captions, draw_map
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LINES = ("-", "--", ":", "-.")
@@ -69,55 +58,38 @@ def rnx_plot(
     if not curves:
         raise DataError("there are no curves to draw.")
     checked = {name: check_vector(curve, f"the curve {name!r}") for name, curve in curves.items()}
-    areas = {name: _area(curve) for name, curve in checked.items()}
-    figure = new_figure(6.6, 4.2)
+    areas, lines = {}, {}
+    figure = new_figure(6.6, 4.2, title)
     axes = figure.subplots()
     palette = category_colors(min(len(checked), 10))
     for i, (name, curve) in enumerate(checked.items()):
+        areas[name] = float(np.average(curve, weights=1.0 / np.arange(1, curve.size + 1)))
         color, line = palette[i % 10], LINES[i // 10 % len(LINES)]
         shown = _drawn_positions(curve.size)
-        axes.plot(shown + 1, curve[shown], linewidth=1.6, color=color, linestyle=line)
+        style: dict[str, Any] = {"linewidth": 1.6, "color": color, "linestyle": line}
+        (lines[name],) = axes.plot(shown + 1, curve[shown], **style)
         if errors is not None and name in errors:
             error = check_vector(errors[name], f"the errors of {name!r}", curve.size)[shown]
             band = curve[shown] - 2 * error, curve[shown] + 2 * error
             axes.fill_between(shown + 1, *band, color=color, alpha=0.2, linewidth=0)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
-    lowest = min(float(curve.min()) for curve in checked.values())
-    highest = max(float(curve.max()) for curve in checked.values())
+    values = np.concatenate(list(checked.values()))
+    lowest, highest = float(values.min()), float(values.max())
     axes.set_ylim(min(0.0, 1.05 * lowest), min(1.0, 1.08 * max(highest, 0.1)))
     axes.set_xlim(1, max(2, *(curve.size for curve in checked.values())))
-    hide_upper_spines(axes)
-    name_axes(axes, "size K of the neighborhood", "R_NX(K)")
-    _legend(axes, list(checked), areas)
-    write_title(figure, title)
+    open_frame(axes, "size K of the neighborhood", "R_NX(K)")
+    best_first = sorted(checked, key=lambda name: -areas[name])
+    names = [f"{one_line(name, 24)} ({areas[name]:.2f})" for name in best_first]
+    beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "title": "map (area)"}
+    write_legend(axes, [lines[name] for name in best_first], names, **beside)
     return figure
-
-
-def _area(curve: np.ndarray) -> float:
-    weights = 1.0 / np.arange(1, curve.size + 1)
-    return float((curve * weights).sum() / weights.sum())
 
 
 def _drawn_positions(n: int) -> np.ndarray:
     """Positions that are dense enough for a logarithmic scale: all at first, then fewer."""
     steps = np.unique(np.round(np.geomspace(1, n, MOST_POINTS)).astype(np.int64))
     return (steps if n > MOST_POINTS else np.arange(1, n + 1)) - 1
-
-
-def _legend(axes: Axes, names: list[str], areas: dict[str, float]) -> None:
-    ranked = sorted(range(len(names)), key=lambda i: -areas[names[i]])
-    lines = axes.get_lines()
-    legend = axes.legend(
-        [lines[i] for i in ranked],
-        ["name"] * len(ranked),
-        title="map (area)",
-        loc="center left",
-        bbox_to_anchor=(1.01, 0.5),
-        frameon=False,
-    )
-    for text, i in zip(legend.get_texts(), ranked, strict=True):
-        text.set(text=f"{one_line(names[i], 24)} ({areas[names[i]]:.2f})", **TEXT)
 
 
 # The Shepard diagram: distances in the map against distances in the data.
@@ -158,35 +130,19 @@ def shepard_plot(
     >>> figure.axes[0].get_xlabel()
     'distance in the data'
     """
+    import matplotlib
+    from matplotlib.colors import ListedColormap, LogNorm, Normalize
+
     data = check_vector(data, "data")
     map_ = check_vector(map_, "map_", data.size)
     for name, values in (("data", data), ("map_", map_)):
         if values.min() < 0:
             raise DataError(f"{name} holds {values.min():g}; distances are not negative.")
-    figure = new_figure(5.6, 4.6)
+    figure = new_figure(5.6, 4.6, title)
     axes = figure.subplots()
     n_bins = int(np.clip(np.sqrt(data.size) / 1.5, 10, 120))
     box = [[0.0, float(values.max()) or 1.0] for values in (data, map_)]
     counts, x_edges, y_edges = np.histogram2d(data, map_, n_bins, box)
-    _shade(figure, axes, x_edges, y_edges, counts)
-    if fit is not None:
-        fit = check_vector(fit, "fit", data.size)
-        order = np.argsort(data, kind="stable")
-        axes.plot(data[order], fit[order], color=OKABE_ITO[3], linewidth=1.5, label="monotone fit")
-        axes.legend(loc="upper left", frameon=False)
-    axes.set(xlim=box[0], ylim=box[1])
-    hide_upper_spines(axes)
-    name_axes(axes, "distance in the data", "distance in the map")
-    write_title(figure, title)
-    return figure
-
-
-def _shade(
-    figure: Figure, axes: Axes, x_edges: np.ndarray, y_edges: np.ndarray, counts: np.ndarray
-) -> None:
-    import matplotlib
-    from matplotlib.colors import ListedColormap, LogNorm, Normalize
-
     top = counts.max()
     # the lightest blues do not stand out from white
     blues = ListedColormap(matplotlib.colormaps["Blues"](np.linspace(0.2, 1.0, 256)))
@@ -198,6 +154,14 @@ def _shade(
     bar.outline.set_visible(False)
     bar.ax.minorticks_off()
     bar.ax.yaxis.set_major_formatter("{x:g}")
+    if fit is not None:
+        fit = check_vector(fit, "fit", data.size)
+        order = np.argsort(data, kind="stable")
+        axes.plot(data[order], fit[order], color=OKABE_ITO[3], linewidth=1.5, label="monotone fit")
+        axes.legend(loc="upper left", frameon=False)
+    axes.set(xlim=box[0], ylim=box[1])
+    open_frame(axes, "distance in the data", "distance in the map")
+    return figure
 
 
 # A map colored by how well each point is placed.
@@ -255,9 +219,7 @@ def distortion_map(
         low, high = robust_limits(finite)
         limits = (best, high) if errors else (low if low < best else best - 1.0, best)
         coloring = continuum(values, limits=limits, color_map="plasma_r" if errors else "plasma")
-    return draw_map(
-        Y, coloring, title=title, label_name=measure, axis_names=axis_names, density=density
-    )
+    return draw_map(Y, coloring, Captions(title, measure, axis_names), density=density)
 
 
 # Time and error of an approximation, by the parameter that trades one for the other.
@@ -301,30 +263,22 @@ def opening_angle_plot(
     if (seconds < 0).any() or (errors < 0).any():
         raise DataError("seconds and errors must be 0 or more.")
     order = np.argsort(angles, kind="stable")
-    figure = new_figure(9.0, 3.6)
+    figure = new_figure(9.0, 3.6, title)
     left, right = figure.subplots(1, 2)
     for axes, values, color in ((left, 1e3 * seconds, 0), (right, 100 * errors, 3)):
         axes.plot(angles[order], values[order], "o-", color=OKABE_ITO[color], markersize=4)
         axes.axvline(usual, color="#b0b0b0", linewidth=0.8, linestyle=":", zorder=0)
         axes.set_ylim(0, 1.08 * (float(values.max()) or 1.0))
-        hide_upper_spines(axes)
     if exact_seconds is not None:
         exact, top = 1e3 * float(exact_seconds), left.get_ylim()[1]
         drawn = exact <= 3 * top  # a line far above would press the curve to the bottom
         if drawn:
             left.axhline(exact, color=INK, linewidth=1.0, linestyle="--")
             left.set_ylim(0, max(top, 1.15 * exact))
-        left.text(
-            0.98,
-            exact / left.get_ylim()[1] + 0.02 if drawn else 0.94,
-            f"all pairs: {exact:.3g} ms" + " (above the picture)" * (not drawn),
-            transform=left.transAxes,
-            ha="right",
-            fontsize=9,
-            color=INK,
-            **TEXT,
-        )
-    name_axes(left, "opening angle", "milliseconds per step")
-    name_axes(right, "opening angle", "error of the forces, %")
-    write_title(figure, title)
+        text = f"all pairs: {exact:.3g} ms" + " (above the picture)" * (not drawn)
+        height = exact / left.get_ylim()[1] + 0.02 if drawn else 0.94
+        at = {"transform": left.transAxes, "ha": "right", "va": "baseline"}
+        write(left, 0.98, height, text, 9, **at)
+    open_frame(left, "opening angle", "milliseconds per step")
+    open_frame(right, "opening angle", "error of the forces, %")
     return figure

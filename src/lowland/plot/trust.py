@@ -10,17 +10,10 @@ import numpy as np
 
 from lowland._base.constraints import Integer
 from lowland._base.errors import ParameterError, shown
-from lowland.plot._figure import (
-    DARK_GREY,
-    INK,
-    PANEL,
-    TEXT,
-    check_map,
-    name_axes,
-    new_figure,
-    write_title,
-)
+from lowland.plot._checks import check_table, drawable_unit
+from lowland.plot._figure import add_arrow, name_axes, new_figure, write, write_legend
 from lowland.plot._points import draw_points, frame, point_style, scatter_in_random_order
+from lowland.plot._style import ARROW, DARK_GREY, INK, PANEL, TEXT
 from lowland.plot.colors import MISSING, Categories, of_rows
 from lowland.plot.maps import axis_labels
 
@@ -108,16 +101,6 @@ LINES: dict[str, tuple[Any, float]] = {
     "unclear": ((0, (5, 3)), 1.7),
     "not in the data": ("solid", 2.6),
 }
-ARROW: dict[str, Any] = {
-    "arrowstyle": "-|>",
-    "mutation_scale": 7,
-    "shrinkA": 0,
-    "shrinkB": 0,
-    "linewidth": 1.0,
-    "color": INK,
-    "zorder": 3,
-}
-NUMBER: dict[str, Any] = {"ha": "center", "va": "center_baseline", "color": INK, **TEXT}
 
 
 def trust_map(
@@ -167,23 +150,21 @@ def trust_map(
     ['1', '2']
     """
     if not all(hasattr(trust, name) for name in ("coordinates", "points", "islands", "gaps")):
-        raise ParameterError(
-            f"trust={shown(trust)} is not allowed; give what lowland.trust.trust(X, Y) returns."
-        )
+        expected = "give what lowland.trust.trust(X, Y) returns"
+        raise ParameterError(f"trust={shown(trust)} is not allowed; {expected}.")
     if not Integer(0).allows(arrows):
         raise ParameterError(f"arrows={shown(arrows)} is not allowed; give an integer >= 0.")
     dimensions = trust.coordinates.shape[1]
     names = axis_labels(axis_names, dimensions)
     views = VIEWS.get(dimensions, VIEWS[3])
     height = STRIP if dimensions == 1 else PANEL
-    figure = new_figure(len(views) * PANEL + BESIDE, height)
+    figure = new_figure(len(views) * PANEL + BESIDE, height, title)
     widths = [*[PANEL] * len(views), BESIDE]
     *panels, beside = figure.subplots(1, len(widths), width_ratios=widths)
     for axes, view in zip(panels, views, strict=True):
         draw_trust(axes, trust, view, PANEL, arrows=arrows, density=density)
         name_axes(axes, *[names[axis] for axis in view], *[""] * (2 - len(view)))
     draw_trust_legend(beside, trust, BESIDE, height, arrows=arrows)
-    write_title(figure, title)
     return figure
 
 
@@ -207,7 +188,7 @@ def draw_trust(
     _draw_arrows(axes, Y[worst], home[worst])
     # Once more: lines must not cover the points that they speak of.
     style = {**point_style(len(Y), inches), "alpha": 1.0, "zorder": 3.5}
-    scatter_in_random_order(axes, tuple(Y[worst].T), of_rows(coloring, worst), style)
+    scatter_in_random_order(axes, Y[worst].T, of_rows(coloring, worst), style)
     _draw_gaps(axes, trust, centers, curved=len(view) == 1)
     _draw_islands(axes, trust, Y, centers, inches)
 
@@ -217,10 +198,9 @@ def _places(trust: Any, view: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np
 
     In one dimension the heights of points are random, and an arrow keeps the height of its point.
     """
-    given = np.asarray(trust.coordinates, np.float64)
-    Y = check_map(given)
-    unit = float(np.abs(given).max() / (np.abs(Y).max() or 1.0)) or 1.0  # 1 for most maps
-    axes = list(view)
+    given = check_table(trust.coordinates, "the map")
+    unit = drawable_unit(given)
+    Y, axes = given / unit, list(view)
     home = np.asarray(trust.points.home, np.float64)[:, axes] / unit
     centers = np.array([island.center for island in trust.islands]).reshape(-1, Y.shape[1])
     Y, centers = Y[:, axes], centers[:, axes] / unit
@@ -232,15 +212,10 @@ def _places(trust: Any, view: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _draw_arrows(axes: Axes, starts: np.ndarray, homes: np.ndarray) -> None:
-    from matplotlib.patches import FancyArrowPatch
-
     widths = [float(np.ptp(limits)) for limits in (axes.get_xlim(), axes.get_ylim())]
     for start, home in zip(starts, homes, strict=True):
-        if np.hypot(*((home - start) / widths)) < SHORTEST:
-            continue
-        arrow = FancyArrowPatch(start, home, path_effects=_halo(2.6), **ARROW)
-        arrow.set_in_layout(False)
-        axes.add_patch(arrow)
+        if np.hypot(*((home - start) / widths)) >= SHORTEST:
+            add_arrow(axes, start, home, path_effects=_halo(2.6))
 
 
 def _draw_gaps(axes: Axes, trust: Any, centers: np.ndarray, *, curved: bool) -> None:
@@ -280,8 +255,8 @@ def _draw_islands(
         place = above if covered else axes.transData
         for wider in (3.0, 0.0) if _is_double(island) else (0.0,):
             axes.scatter(*center, s=(2 * (radius + wider)) ** 2, transform=place, **style)
-        text = {"fontsize": radius + 0.5, "zorder": 5, "transform": place, **NUMBER}
-        axes.text(*center, str(island.number), **text)
+        look = {"va": "center_baseline", "zorder": 5, "transform": place}
+        write(axes, *center, str(island.number), radius + 0.5, **look)
 
 
 def draw_trust_legend(
@@ -311,18 +286,11 @@ def draw_trust_legend(
         entries.append((Line2D([], [], markersize=6, markeredgewidth=0, **dot), "not measured"))
     if not entries:
         return
+    arrow = HandlerPatch(patch_func=_arrow_in_legend)
+    below = {"loc": "upper left", "bbox_to_anchor": (0.0, 1 - tall - 0.45 / height)}
+    look = {"borderaxespad": 0, "fontsize": 8, "handlelength": 2.2}
     handles, texts = zip(*entries, strict=True)
-    axes.legend(
-        handles,
-        texts,
-        handler_map={FancyArrowPatch: HandlerPatch(patch_func=_arrow_in_legend)},
-        loc="upper left",
-        bbox_to_anchor=(0.0, 1 - tall - 0.45 / height),
-        borderaxespad=0,
-        frameon=False,
-        fontsize=8,
-        handlelength=2.2,
-    )
+    write_legend(axes, handles, texts, handler_map={FancyArrowPatch: arrow}, **below, **look)
 
 
 def _arrow_in_legend(*, width: float, height: float, **_: Any) -> Any:

@@ -2,7 +2,7 @@
 
 :func:`make_report` measures a map that any tool has made and writes the page. A run of
 :mod:`lowland.workflow` writes it from a summary: :mod:`summary` declares its keys, :mod:`payload`
-packs the points, :mod:`advice` and :mod:`reading` choose the sentences, and :mod:`page` fills the
+packs the points, :mod:`advice` and :mod:`wording` have the sentences, and :mod:`page` fills the
 files in ``templates/`` (``viewer/``: the map to touch; ``trust/``: where not to believe it). The
 page needs no network.
 """

@@ -9,63 +9,74 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS
-from lowland.report.summary import Alignment, HeldOut, Map, Summary
+from lowland.report.summary import Alignment, Map, Summary
 from lowland.report.wording import count, listing, percent
 from lowland.trust.result import Trust
 
-# Cautions about the rows of a run: dropped, dominating, sampled.
+# The text of each caution, by its kind: of the serious ones, and of remarks.
 
 
-def about_rows(summary: Summary, n: int) -> Iterator[tuple[str, bool, str]]:
-    """Kind, whether it is serious, and text of each caution about the n rows."""
-    dropped = summary["dropped_rows"]
-    if len(dropped):
-        text = (
-            f"{count(len(dropped))} of {count(summary['input']['rows'])} rows were dropped before "
-            "the map was made; if they have something in common, the map does not show it."
-        )
-        yield "rows dropped", True, text
-    for kind, name, share in summary["input"].get("dominant", ()):
-        yield f"one {kind} dominates", True, _dominance(kind, name, share)
-    streamed = summary.get("streamed")
-    if streamed is not None and streamed["fitted"] < n:
-        text = (
-            f"The method was fitted to {count(streamed['fitted'])} of {count(n)} rows, drawn at "
-            "random, and the others were placed in the map of these. A group of very few rows may "
-            "have no place of its own."
-        )
-        yield "sample fitted", False, text
-    shown = min(MOST_POINTS, len(summary["ids"]))
-    if n > shown:
-        text = (
-            f"The interactive map shows {count(shown)} of {count(n)} points, drawn at "
-            "random. Rare points may be missing from it and from exported selections; the measures "
-            "and the map file are about all rows."
-        )
-        yield "sample displayed", False, text
+SERIOUS = {
+    "rows dropped": "{dropped} of {rows} rows were dropped before the map was made; if they have "
+    "something in common, the map does not show it.",
+    "one row dominates": "{what} carries {share} of the variance: the map shows little else than "
+    "this row. If it is an error or an outlier, make the map without it.",
+    "one column dominates": "{what} carries {share} of the variance: the map shows little else "
+    "than this column. If the units of the columns differ, scale them (--scale standard, "
+    "scale='standard'); if it is not a measurement, leave it out (--drop, drop=).",
+    "no known pairs": "No rows are known to be the same object, so the alignment of the tables "
+    "cannot be checked. If some pairs are known, give them (--match, --same-order).",
+    "partners are not found": "Held-out partners are not nearer than by chance: {rank} of the "
+    "other table is nearer, and 50 % would be by chance. The tables share little that this map "
+    "shows; do not match rows by it.",
+    "low trustworthiness of a table": "Trustworthiness of {name} is low ({value:.2f}): rows of "
+    "this table that are neighbors in the map are often not neighbors in the data.",
+    "stopped early": "The optimization was stopped before its end: this is a partial map, and "
+    "points may still be far from their final positions.",
+    "collapsed": "All points have the same position: the map shows nothing.",
+    "low trustworthiness": "Trustworthiness is low ({value:.2f}): neighbors in the map are often "
+    "not neighbors in the data. Do not conclude from this map alone that two points are alike.",
+    "low continuity": "Continuity is low ({value:.2f}): neighbors in the data are often far apart "
+    "in the map. Groups that look separate here need not be separate in the data.",
+    "worse than PCA": "A PCA map, which is simpler and easier to explain, is better here: "
+    "{measures}.",
+    "perplexity near n": "Perplexity {value:g} is large for {rows} rows: each point is attracted "
+    "by many others, and small groups merge. Try {smaller}.",
+    "low perplexity": "At perplexity {value:g}, t-SNE shows small groups even in noise: do not "
+    "believe them before a larger perplexity shows them too.",
+    "disconnected graph": "The neighbor graph has {number} connected components. Their relative "
+    "positions are not determined by the data; more neighbors may connect them.",
+    "distances not kept": "A distance of neighbors that should be kept is wrong by {error}: the "
+    "distances are not those of points in any space, or the fit has not converged.",
+    "folded grid": "For {error} of the rows, the two nearest units are not neighbors on the grid: "
+    "it is folded there, and similar rows may lie in distant places of the map. A larger final "
+    "radius, fewer units or a toroidal grid make it smoother.",
+    "low explained variance": "The axes shown hold {share} of the variance: most differences "
+    "between rows are not visible here, and points that overlap may be far apart in the data.",
+}
+REMARKS = {
+    "sample fitted": "The method was fitted to {fitted} of {rows} rows, drawn at random, and the "
+    "others were placed in the map of these. A group of very few rows may have no place of its "
+    "own.",
+    "sample displayed": "The interactive map shows {shown} of {rows} points, drawn at random. "
+    "Rare points may be missing from it and from exported selections; the measures and the map "
+    "file are about all rows.",
+    "not tried on held-out pairs": "No pairs were held out. Partners lie near each other because "
+    "the method was given them; how well it finds unknown partners was not measured.",
+    "layout worse than PCA": "PCA preserves the large-scale layout better ({measures}): do not "
+    "interpret the distance between two groups.",
+    "empty units": "{empty} of {units} units have no rows: the grid is finer than the data. With "
+    "fewer units, each would describe more rows.",
+    "still falling": "The loss decreased by {share} in the last recorded step: more iterations "
+    "would still move points.",
+    "sampled numbers": "The quality was measured on samples ({sizes} of {rows} rows); ± is half "
+    "of the 95 % interval.",
+    "dimensions hidden": "The map has {dimensions} dimensions; the first {shown} are shown. The "
+    "measures are about all of them.",
+}
 
-
-def _dominance(kind: str, name: str, share: float) -> str:
-    what = name if name.startswith("column ") else f"{kind.capitalize()} {name!r}"
-    text = (
-        f"{what[0].upper()}{what[1:]} carries {percent(share)} of the variance: the map shows "
-        f"little else than this {kind}."
-    )
-    if kind == "row":
-        return f"{text} If it is an error or an outlier, make the map without it."
-    return (
-        f"{text} If the units of the columns differ, scale them (--scale standard, "
-        "scale='standard'); if it is not a measurement, leave it out (--drop, drop=)."
-    )
-
-
-# Cautions from the verdict on a map.
-#
-# The page states the verdict itself and leaves these out; they are for outputs that show cautions
-# only.
-
-
-# The kind of a caution, by the question that the verdict answers.
+# The kind of a caution from the verdict on a map, by the question that the verdict answers. The
+# page states the verdict itself and leaves these out; they are for outputs that show cautions only.
 KIND_OF = {
     "points": "misplaced points",
     "gaps": "fake gap",
@@ -75,66 +86,13 @@ KIND_OF = {
     "contrast": "islands not separate",
 }
 TRUST_KINDS = frozenset(KIND_OF.values())
-
-
-def about_trust(trust: Trust | None) -> Iterator[tuple[str, bool, str]]:
-    """Kind, whether it is serious, and text of each answer of the verdict that is not fine."""
-    for sentence in () if trust is None else trust.sentences:
-        if sentence.level != "fine":
-            kind = KIND_OF.get(sentence.question, sentence.question)
-            yield kind, sentence.level == "serious", sentence.text
-
-
-# Cautions about several tables in one map.
-
+# Measures in which PCA may be better, by the kind of the caution.
+BESIDE_PCA = {
+    "worse than PCA": ("trustworthiness", "continuity", "neighbor_recall"),
+    "layout worse than PCA": ("shepard_correlation",),
+}
 
 BEYOND_CHANCE = 2.0  # standard errors of a mean rank of independent rows
-
-
-def about_alignment(alignment: Alignment | None, low: float) -> Iterator[tuple[str, bool, str]]:
-    """Kind, seriousness and text of each caution; a trustworthiness below ``low`` is low."""
-    if alignment is None:
-        return
-    if not alignment["objects"]:
-        yield (
-            "no known pairs",
-            True,
-            "No rows are known to be the same object, so the alignment of the tables cannot be "
-            "checked. If some pairs are known, give them (--match, --same-order).",
-        )
-    elif alignment["held_out"] is None:
-        yield (
-            "not tried on held-out pairs",
-            False,
-            "No pairs were held out. Partners lie near each other because the method was given "
-            "them; how well it finds unknown partners was not measured.",
-        )
-    else:
-        yield from _about_held_out(alignment["held_out"])
-    for one in alignment["sets"]:
-        trust = one["quality"].get("trustworthiness")
-        if trust is not None and trust["value"] < low:
-            yield (
-                f"low trustworthiness of {one['name']}",
-                True,
-                f"Trustworthiness of {one['name']} is low ({trust['value']:.2f}): rows of this "
-                "table that are neighbors in the map are often not neighbors in the data.",
-            )
-
-
-def _about_held_out(tried: HeldOut) -> Iterator[tuple[str, bool, str]]:
-    # ranks of one random row are uniform, of variance 1 / 12
-    error = math.sqrt(1 / 12 / max(tried["objects"], 1))
-    if not tried["rank"] < 0.5 - BEYOND_CHANCE * error:
-        yield (
-            "partners are not found",
-            True,
-            f"Held-out partners are not nearer than by chance: {percent(tried['rank'])} of the "
-            "other table is nearer, and 50 % would be by chance. The tables share little that this "
-            "map shows; do not match rows by it.",
-        )
-
-
 LOW = 0.85  # trustworthiness or continuity below this is low
 DIFFERENCE = 0.02  # smaller differences from PCA are not visible in a map
 LITTLE_VARIANCE = 0.5
@@ -152,7 +110,7 @@ class Advice(NamedTuple):
     kind: str  # for programs and tests
     serious: bool  # False for a remark
     text: str
-    map: str | None  # the title of the map, None for all
+    map: str | None = None  # the title of the map, None for all
 
 
 def advise(summary: Summary) -> list[Advice]:
@@ -165,243 +123,148 @@ def advise(summary: Summary) -> list[Advice]:
     """
     streamed = summary.get("streamed")
     n = len(summary["ids"]) if streamed is None else streamed["rows"]
-    found = [Advice(*said, None) for said in about_rows(summary, n)]
-    found += [Advice(*said, None) for said in about_alignment(summary.get("alignment"), LOW)]
+    found = [*_about_rows(summary, n), *_about_alignment(summary.get("alignment"))]
     for entry in summary["maps"]:
-        for rule in RULES:
-            found += [
-                Advice(kind, serious, text, entry["title"])
-                for kind, serious, text in rule(entry, n)
-            ]
+        rules = (_about_trust, _about_fit, _about_quality, _about_facts, _about_extent)
+        found += [one._replace(map=entry["title"]) for rule in rules for one in rule(entry, n)]
     return sorted(found, key=lambda advice: not advice.serious)
 
 
-Cautions = Iterator[tuple[str, bool, str]]
+def _caution(kind: str, **values: Any) -> Advice:
+    """The caution of this kind, with its text filled in."""
+    serious = kind in SERIOUS
+    return Advice(kind, serious, (SERIOUS if serious else REMARKS)[kind].format(**values))
 
 
-def _trust(entry: Map, n: int) -> Cautions:
-    yield from about_trust(entry.get("trust"))
+def _about_rows(summary: Summary, n: int) -> Iterator[Advice]:
+    """Cautions about the rows of a run: dropped, dominating, sampled."""
+    dropped = len(summary["dropped_rows"])
+    if dropped:
+        rows = summary["input"]["rows"]
+        yield _caution("rows dropped", dropped=count(dropped), rows=count(rows))
+    for kind, name, share in summary["input"].get("dominant", ()):
+        what = name if name.startswith("column ") else f"{kind} {name!r}"
+        what = what[0].upper() + what[1:]
+        yield _caution(f"one {kind} dominates", what=what, share=percent(share))
+    streamed = summary.get("streamed")
+    if streamed is not None and streamed["fitted"] < n:
+        yield _caution("sample fitted", fitted=count(streamed["fitted"]), rows=count(n))
+    shown = min(MOST_POINTS, len(summary["ids"]))
+    if n > shown:
+        yield _caution("sample displayed", shown=count(shown), rows=count(n))
 
 
-def _stopped(entry: Map, n: int) -> Cautions:
+def _about_alignment(alignment: Alignment | None) -> Iterator[Advice]:
+    """Cautions about several tables in one map."""
+    if alignment is None:
+        return
+    tried = alignment["held_out"]
+    if not alignment["objects"]:
+        yield _caution("no known pairs")
+    elif tried is None:
+        yield _caution("not tried on held-out pairs")
+    else:
+        # ranks of one random row are uniform, of variance 1 / 12
+        error = math.sqrt(1 / 12 / max(tried["objects"], 1))
+        if not tried["rank"] < 0.5 - BEYOND_CHANCE * error:
+            yield _caution("partners are not found", rank=percent(tried["rank"]))
+    for one in alignment["sets"]:
+        trust, name = one["quality"].get("trustworthiness"), one["name"]
+        if trust is not None and trust["value"] < LOW:
+            caution = _caution("low trustworthiness of a table", name=name, value=trust["value"])
+            yield caution._replace(kind=f"low trustworthiness of {name}")
+
+
+def _about_trust(entry: Map, n: int) -> Iterator[Advice]:
+    """The answers of the verdict that are not fine."""
+    trust: Trust | None = entry.get("trust")
+    for sentence in () if trust is None else trust.sentences:
+        if sentence.level != "fine":
+            kind = KIND_OF.get(sentence.question, sentence.question)
+            yield Advice(kind, sentence.level == "serious", sentence.text)
+
+
+def _about_fit(entry: Map, n: int) -> Iterator[Advice]:
     if entry["stopped_early"]:
-        yield (
-            "stopped early",
-            True,
-            "The optimization was stopped before its end: this is a partial map, and points may "
-            "still be far from their final positions.",
-        )
-
-
-def _collapsed(entry: Map, n: int) -> Cautions:
+        yield _caution("stopped early")
     Y = np.asarray(entry["coordinates"])
     if n > 1 and (Y[0] == Y).all():
-        yield "collapsed", True, "All points have the same position: the map shows nothing."
+        yield _caution("collapsed")
 
 
-def _low_quality(entry: Map, n: int) -> Cautions:
-    trust, continuity = _value(entry, "trustworthiness"), _value(entry, "continuity")
-    if trust is not None and trust < LOW:
-        yield (
-            "low trustworthiness",
-            True,
-            f"Trustworthiness is low ({trust:.2f}): neighbors in the map are often not "
-            "neighbors in the data. Do not conclude from this map alone that two points are alike.",
-        )
-    if continuity is not None and continuity < LOW:
-        yield (
-            "low continuity",
-            True,
-            f"Continuity is low ({continuity:.2f}): neighbors in the data are often far apart "
-            "in the map. Groups that look separate here need not be separate in the data.",
-        )
-
-
-def _worse_than_pca(entry: Map, n: int) -> Cautions:
-    if entry["name"] == "pca":
-        return
-    worse = [
-        name for name in ("trustworthiness", "continuity", "neighbor_recall") if _loses(entry, name)
-    ]
-    if worse:
-        yield (
-            "worse than PCA",
-            True,
-            f"A PCA map, which is simpler and easier to explain, is better here: "
-            f"{_beside_pca(entry, worse)}.",
-        )
-    layout = [name for name in ("shepard_correlation",) if _loses(entry, name)]
-    if layout:
-        yield (
-            "layout worse than PCA",
-            False,
-            f"PCA preserves the large-scale layout better ({_beside_pca(entry, layout)}): "
-            "do not interpret the distance between two groups.",
-        )
-
-
-def _perplexity(entry: Map, n: int) -> Cautions:
-    given = entry["facts"].get("perplexity", entry["parameters"].get("perplexity"))
-    if given is None:
-        return
-    values = np.atleast_1d(np.asarray(given, dtype=float))
-    if values.max() * ROWS_PER_PERPLEXITY > n:
-        yield (
-            "perplexity near n",
-            True,
-            f"Perplexity {values.max():g} is large for {count(n)} rows: each point is attracted by "
-            f"many others, and small groups merge. Try {max(2, n // 20)}.",
-        )
-    elif values.max() < SMALLEST_PERPLEXITY:
-        yield (
-            "low perplexity",
-            True,
-            f"At perplexity {values.max():g}, t-SNE shows small groups even in noise: do not "
-            "believe them before a larger perplexity shows them too.",
-        )
-
-
-def _disconnected(entry: Map, n: int) -> Cautions:
-    components = entry["facts"].get("n_connected_components")
-    if components is not None and components > 1:
-        yield (
-            "disconnected graph",
-            True,
-            f"The neighbor graph has {count(int(components))} connected components. Their relative "
-            "positions are not determined by the data; more neighbors may connect them.",
-        )
-
-
-def _violated(entry: Map, n: int) -> Cautions:
-    worst = entry["facts"].get("violation_max")
-    if worst is not None and worst > LARGE_VIOLATION:
-        yield (
-            "distances not kept",
-            True,
-            f"A distance of neighbors that should be kept is wrong by {percent(float(worst))}: the "
-            "distances are not those of points in any space, or the fit has not converged.",
-        )
-
-
-def _folded(entry: Map, n: int) -> Cautions:
-    error = _fact(entry, "topographic_error")
-    if error is not None and error > SOMEWHAT_FOLDED:
-        yield (
-            "folded grid",
-            error > FOLDED,
-            f"For {percent(error)} of the rows, the two nearest units are not neighbors on the "
-            "grid: it is folded there, and similar rows may lie in distant places of the map. A "
-            "larger final radius, fewer units or a toroidal grid make it smoother.",
-        )
-
-
-def _empty_units(entry: Map, n: int) -> Cautions:
-    units, empty = _fact(entry, "units"), _fact(entry, "empty_units")
-    if units is not None and empty is not None and empty > units / 2:
-        yield (
-            "empty units",
-            False,
-            f"{count(int(empty))} of {count(int(units))} units have no rows: the grid is finer "
-            "than the data. With fewer units, each would describe more rows.",
-        )
-
-
-def _little_variance(entry: Map, n: int) -> Cautions:
-    shares = entry["facts"].get("explained_variance_ratio")
-    if shares is None:
-        return
-    d = min(np.asarray(entry["coordinates"]).shape[1], SHOWN_DIMENSIONS)
-    shown = float(np.sum(np.asarray(shares, dtype=float)[:d]))
-    if shown < LITTLE_VARIANCE:
-        yield (
-            "low explained variance",
-            True,
-            f"The axes shown hold {percent(shown)} of the variance: most differences between rows "
-            "are not visible here, and points that overlap may be far apart in the data.",
-        )
-
-
-def _still_falling(entry: Map, n: int) -> Cautions:
-    history = entry["loss_history"]
-    if history is None or len(history) < 2 or entry["stopped_early"]:
-        return
-    before, last = float(history[-2]), float(history[-1])
-    if math.isfinite(before) and before > 0 and (before - last) / before > STILL_FALLING:
-        yield (
-            "still falling",
-            False,
-            f"The loss decreased by {percent((before - last) / before)} in the last recorded step: "
-            "more iterations would still move points.",
-        )
-
-
-def _sampled(entry: Map, n: int) -> Cautions:
-    sizes = sorted({measure["sample_size"] for measure in entry["quality"].values()} - {0, n})
-    if sizes:
-        yield (
-            "sampled numbers",
-            False,
-            f"The quality was measured on samples ({listing([count(size) for size in sizes])} of "
-            f"{count(n)} rows); ± is half of the 95 % interval.",
-        )
-
-
-def _more_dimensions(entry: Map, n: int) -> Cautions:
-    d = np.asarray(entry["coordinates"]).shape[1]
-    if d > SHOWN_DIMENSIONS:
-        yield (
-            "dimensions hidden",
-            False,
-            f"The map has {d} dimensions; the first {SHOWN_DIMENSIONS} are shown. The measures are "
-            "about all of them.",
-        )
-
-
-RULES: tuple[Any, ...] = (
-    _trust,
-    _stopped,
-    _collapsed,
-    _low_quality,
-    _worse_than_pca,
-    _perplexity,
-    _disconnected,
-    _violated,
-    _folded,
-    _empty_units,
-    _little_variance,
-    _still_falling,
-    _sampled,
-    _more_dimensions,
-)
-
-
-def _value(entry: Map, name: str) -> float | None:
-    measure = entry["quality"].get(name)
-    if measure is None or not math.isfinite(measure["value"]):
-        return None
-    return measure["value"]
-
-
-def _fact(entry: Map, name: str) -> float | None:
-    """A number that the fit found; None if it found none."""
-    value = entry["facts"].get(name)
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
+def _about_quality(entry: Map, n: int) -> Iterator[Advice]:
+    quality = entry["quality"]
+    for name in ("trustworthiness", "continuity"):
+        value = quality[name]["value"] if name in quality else math.nan
+        if value < LOW:
+            yield _caution(f"low {name}", value=value)
+    for kind, names in BESIDE_PCA.items():
+        worse = [name for name in names if name in quality and _loses(entry, name)]
+        if worse and entry["name"] != "pca":
+            pairs = [
+                f"{name.replace('_', ' ')} {quality[name]['pca']:.2f} against "
+                f"{quality[name]['value']:.2f}"
+                for name in worse
+            ]
+            yield _caution(kind, measures=", ".join(pairs))
 
 
 def _loses(entry: Map, name: str) -> bool:
     """Whether the map is worse than PCA, beyond sampling error and invisible differences."""
-    value, measure = _value(entry, name), entry["quality"].get(name)
-    if value is None or measure is None or measure["pca"] is None:
+    measure = entry["quality"][name]
+    value, pca = measure["value"], measure["pca"]
+    if pca is None or not math.isfinite(value):
         return False
-    behind = measure["pca"] - value if measure["better"] == "higher" else value - measure["pca"]
+    behind = pca - value if measure["better"] == "higher" else value - pca
     return behind > max(DIFFERENCE, 3 * measure["standard_error"])
 
 
-def _beside_pca(entry: Map, names: list[str]) -> str:
-    return ", ".join(
-        f"{name.replace('_', ' ')} {entry['quality'][name]['pca']:.2f} against "
-        f"{entry['quality'][name]['value']:.2f}"
-        for name in names
-    )
+def _about_facts(entry: Map, n: int) -> Iterator[Advice]:
+    """Cautions about what the method found, and about its perplexity."""
+    facts = entry["facts"]
+    perplexity = facts.get("perplexity", entry["parameters"].get("perplexity"))
+    if perplexity is not None:
+        value = np.asarray(perplexity, dtype=float).max()
+        if value * ROWS_PER_PERPLEXITY > n:
+            smaller = max(2, n // 20)
+            yield _caution("perplexity near n", value=value, rows=count(n), smaller=smaller)
+        elif value < SMALLEST_PERPLEXITY:
+            yield _caution("low perplexity", value=value)
+    components = _fact(entry, "n_connected_components")
+    if components > 1:
+        yield _caution("disconnected graph", number=count(int(components)))
+    violation = _fact(entry, "violation_max")
+    if violation > LARGE_VIOLATION:
+        yield _caution("distances not kept", error=percent(violation))
+    error = _fact(entry, "topographic_error")
+    if error > SOMEWHAT_FOLDED:
+        yield _caution("folded grid", error=percent(error))._replace(serious=error > FOLDED)
+    units, empty = _fact(entry, "units"), _fact(entry, "empty_units")
+    if empty > units / 2:
+        yield _caution("empty units", empty=count(int(empty)), units=count(int(units)))
+    shown = min(np.asarray(entry["coordinates"]).shape[1], SHOWN_DIMENSIONS)
+    shares = np.asarray(facts.get("explained_variance_ratio", math.nan), dtype=float)
+    share = float(shares.ravel()[:shown].sum())
+    if share < LITTLE_VARIANCE:
+        yield _caution("low explained variance", share=percent(share))
+
+
+def _fact(entry: Map, name: str) -> float:
+    """A number that the fit found; NaN, which is neither large nor small, if it found none."""
+    value = entry["facts"].get(name)
+    return float(value) if isinstance(value, int | float | np.number) else math.nan
+
+
+def _about_extent(entry: Map, n: int) -> Iterator[Advice]:
+    """Remarks on what more steps, more rows or more dimensions would show."""
+    history = entry["loss_history"]
+    if history is not None and len(history) > 1 and not entry["stopped_early"]:
+        before, last = float(history[-2]), float(history[-1])
+        if math.isfinite(before) and before > 0 and (before - last) / before > STILL_FALLING:
+            yield _caution("still falling", share=percent((before - last) / before))
+    sizes = sorted({measure["sample_size"] for measure in entry["quality"].values()} - {0, n})
+    if sizes:
+        yield _caution("sampled numbers", sizes=listing([*map(count, sizes)]), rows=count(n))
+    dimensions = np.asarray(entry["coordinates"]).shape[1]
+    if dimensions > SHOWN_DIMENSIONS:
+        yield _caution("dimensions hidden", dimensions=dimensions, shown=SHOWN_DIMENSIONS)

@@ -16,7 +16,7 @@ from lowland._base.errors import DataError
 from lowland._base.validation import column_names, is_sparse
 from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
 from lowland.report.page import render
-from lowland.report.summary import Map, Summary, Values
+from lowland.report.summary import Card, Summary, Values
 from lowland.trust import Trust, affordable_rows, trust
 from lowland.trust.trusting import FEWEST_ROWS
 
@@ -36,37 +36,26 @@ class ForeignMap:
 
     def score(self) -> Measures:
         """The measures of the map; none if it has very few rows."""
-        known = {"metric": self.metric, "n_jobs": self.n_jobs}
-        return measure_map(self.X, self.Y, labels=self.classes, **known)
+        rows = (self.X, self.Y)
+        return measure_map(*rows, labels=self.classes, metric=self.metric, n_jobs=self.n_jobs)
 
     def trust(self, **how: Any) -> Trust:
         """Where the map can be believed; ``how`` are further arguments of ``trust``."""
         return trust(self.X, self.Y, metric=self.metric, n_jobs=self.n_jobs, **how)
 
-    def entry(self, measures: Measures, judged: Trust | None) -> Map:
+    def entry(self, measures: Measures, judged: Trust | None) -> Any:
         """The entry of a summary for a map about whose making nothing is known."""
+        card = dict.fromkeys(Card.__required_keys__, "")
         return {
+            **dict.fromkeys(("seconds", "peak_bytes", "seed", "loss_history")),
+            **{part: {} for part in ("parameters", "facts", "pictures")},
             "name": "map",
             "title": self.title,
             "coordinates": self.Y,
-            "seconds": None,
-            "peak_bytes": None,
             "stopped_early": False,
-            "card": {
-                "summary": "A map that was made elsewhere.",
-                "keeps": "",
-                "use": "",
-                "avoid": "",
-                "cost": "",
-                "reference": "",
-            },
-            "parameters": {},
-            "seed": None,
-            "quality": {} if measures.table is None else measures.table.to_dict(),  # type: ignore[typeddict-item]
+            "card": {**card, "summary": "A map that was made elsewhere."},
+            "quality": {} if measures.table is None else measures.table.to_dict(),
             "per_point": measures.per_point,
-            "loss_history": None,
-            "facts": {},
-            "pictures": {},
             "trust": judged,
         }
 
@@ -121,12 +110,12 @@ def make_report(
     >>> "petals of irises" in page
     True
     """
+    from lowland import __version__
+
     Y = np.asarray(Y)
     if Y.ndim != 2 or Y.shape[0] != X.shape[0]:
-        raise DataError(
-            f"Y has shape {Y.shape}, but X has {X.shape[0]} rows; a map has one row of coordinates "
-            "for each row of the data."
-        )
+        expected = f"X has {X.shape[0]} rows; a map has one row of coordinates for each"
+        raise DataError(f"Y has shape {Y.shape}, but {expected} row of the data.")
     finite = np.isfinite(Y).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
@@ -144,11 +133,10 @@ def make_report(
             judged = given.trust(most_points=affordable_rows(X, metric))
     except (DataError, MemoryError) as error:
         warnings.warn(f"the points of the map were not judged: {error}", stacklevel=2)
-    title = title or f"a map of {len(Y)} rows"
     names = column_names(X)
     summary = Summary(
-        title=title,
-        version=_version(),
+        title=title or f"a map of {len(Y)} rows",
+        version=__version__,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         command="lowland.report.make_report(X, Y)",
         input={
@@ -188,18 +176,14 @@ def label_columns(labels: Any, n: int) -> dict[str, np.ndarray]:
     if labels is None:
         return {}
     if hasattr(labels, "columns"):
-        given = {str(name): labels[name] for name in labels.columns}
-    elif isinstance(labels, Mapping):
-        given = {str(name): values for name, values in labels.items()}
-    else:
-        given = {"label": labels}
-    columns = {name: np.asarray(values) for name, values in given.items()}
+        labels = {name: labels[name] for name in labels.columns}
+    elif not isinstance(labels, Mapping):
+        labels = {"label": labels}
+    columns = {str(name): np.asarray(values) for name, values in labels.items()}
     for name, values in columns.items():
         if values.shape != (n,):
-            raise DataError(
-                f"labels: {name!r} has shape {values.shape}, but the map has {n} rows; give one "
-                "value per row."
-            )
+            wanted = f"the map has {n} rows; give one value per row"
+            raise DataError(f"labels: {name!r} has shape {values.shape}, but {wanted}.")
     return columns
 
 
@@ -212,9 +196,3 @@ def is_class_column(values: np.ndarray) -> bool:
     if any(value is None or value != value for value in distinct):
         return False
     return 2 <= len(distinct) <= min(MOST_CLASSES, len(listed) // 2)
-
-
-def _version() -> str:
-    from lowland import __version__
-
-    return __version__

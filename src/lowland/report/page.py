@@ -16,7 +16,7 @@ import numpy as np
 from lowland._base import registry
 from lowland.report import wording
 from lowland.report.advice import TRUST_KINDS, advise
-from lowland.report.payload import MOST_POINTS, SHOWN_DIMENSIONS, separate, to_json
+from lowland.report.payload import SHOWN_DIMENSIONS, separate, to_json
 from lowland.report.summary import Alignment, Map, Measure, Summary, check_summary
 from lowland.report.trust_view import pack_trust, plateau_view, trust_view
 from lowland.report.viewer_data import pack_page, viewer_notes
@@ -54,31 +54,16 @@ def how_to_read(method: str, learned_from: str | None = None) -> list[str]:
 
 
 # One script in several files; each uses only those before it.
+VIEWER = (
+    "columns data colors view spatial painters raster easel panel sidebar contours ranges filter "
+    "values thumbnails neighbors selection names"
+)
 SCRIPTS = (
-    "viewer/columns.js",
-    "viewer/data.js",
-    "viewer/colors.js",
-    "viewer/view.js",
-    "viewer/spatial.js",
-    "viewer/painters.js",
-    "viewer/raster.js",
-    "viewer/easel.js",
-    "viewer/panel.js",
-    "viewer/sidebar.js",
-    "viewer/contours.js",
-    "viewer/ranges.js",
-    "viewer/filter.js",
-    "viewer/values.js",
-    "viewer/thumbnails.js",
-    "viewer/neighbors.js",
-    "viewer/selection.js",
-    "viewer/names.js",
-    "trust/data.js",
-    "trust/colors.js",
-    "trust/layers.js",
-    "trust/part.js",
+    *(f"viewer/{name}.js" for name in VIEWER.split()),
+    *(f"trust/{name}.js" for name in ("data", "colors", "layers", "part")),
     "viewer/app.js",
 )
+FILTERS = "along count decimals listing memory number percent seconds share"  # of the templates
 MOST_LISTED = 200  # dropped rows and features
 
 
@@ -111,48 +96,41 @@ def render(summary: Summary) -> str:
 
     Cost O(n); at most 1 000 000 points are embedded.
     """
-    check_summary(summary)
-    packed = pack_page(summary) | pack_trust(summary)
-    notes, has_neighbors = viewer_notes(packed), packed["neighbors"] is not None
-    data, arrays = separate(packed)
-    style = _template("style.css")
-    script = "\n".join(_template(name) for name in SCRIPTS)
-    # The verdict on top says what is in doubt about the trust of a map.
-    advice = [item for item in advise(summary) if item.kind not in TRUST_KINDS]
-    return _page(
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
-        data=to_json(data),
-        arrays=arrays,
-        no_ids="omitted" in data["ids"],
-        viewer_notes=notes,
-        has_neighbors=has_neighbors,
-        summary=summary,
-        maps=[_map_view(entry, number) for number, entry in enumerate(summary["maps"])],
-        comparison=_comparison(summary["maps"]),
-        n=len(summary["ids"]),
-        shown=min(len(summary["ids"]), MOST_POINTS),
-        dropped=[str(row) for row in summary["dropped_rows"][:MOST_LISTED]],
-        features=[str(name) for name in (summary["input"]["features"] or ())[:MOST_LISTED]],
-        serious=[item for item in advice if item.serious],
-        notes=[item for item in advice if not item.serious],
-        readings=_readings(summary["maps"]),
-        alignment=_alignment_view(summary.get("alignment")),
-        streamed=summary.get("streamed"),
-    )
-
-
-def _page(*, style: str, script: str, data: str, **context: Any) -> str:
-    """Fill the template, which escapes all values except our own files and the JSON data."""
     from markupsafe import Markup
 
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(style=Markup(style), script=Markup(script), data=Markup(data), **context)
-    )
+    check_summary(summary)
+    packed = pack_page(summary) | pack_trust(summary)
+    data, arrays = separate(packed)
+    # The template escapes all values except our own files and the JSON data.
+    style = Markup(_template("style.css"))
+    script = Markup("\n".join(_template(name) for name in SCRIPTS))
+    # The verdict on top says what is in doubt about the trust of a map.
+    advice = [item for item in advise(summary) if item.kind not in TRUST_KINDS]
+    maps = summary["maps"]
+    context = {
+        "style": style,
+        "style_hash": _hash(style),
+        "script": script,
+        "script_hash": _hash(script),
+        "data": Markup(to_json(data)),
+        "arrays": arrays,
+        "no_ids": "omitted" in data["ids"],
+        "viewer_notes": viewer_notes(packed),
+        "has_neighbors": packed["neighbors"] is not None,
+        "summary": summary,
+        "maps": [_map_view(entry, number) for number, entry in enumerate(maps)],
+        "comparison": _comparison(maps),
+        "n": len(summary["ids"]),
+        "shown": packed["points"],
+        "dropped": [str(row) for row in summary["dropped_rows"][:MOST_LISTED]],
+        "features": [str(name) for name in (summary["input"]["features"] or ())[:MOST_LISTED]],
+        "serious": [item for item in advice if item.serious],
+        "notes": [item for item in advice if not item.serious],
+        "readings": _readings(maps),
+        "alignment": _alignment_view(summary.get("alignment")),
+        "streamed": summary.get("streamed"),
+    }
+    return _environment().get_template("page.html").render(context)
 
 
 @functools.cache  # the templates are compiled once
@@ -166,14 +144,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        count=wording.count,
-        listing=wording.listing,
-        memory=wording.memory,
-        number=wording.number,
-        percent=wording.percent,
-        seconds=wording.seconds,
-    )
+    environment.filters.update({name: getattr(wording, name) for name in FILTERS.split()})
     return environment
 
 
@@ -195,13 +166,13 @@ def _map_view(entry: Map, number: int) -> dict[str, Any]:
         "is_torus": entry.get("sides") is not None,
         "shown_dimensions": min(d, SHOWN_DIMENSIONS),
         "measures": [
-            {"name": name, "label": _words(name), "share": _measured_share(values)}
+            {"label": wording.words(name), "share": float(np.isfinite(values).mean())}
             for name, values in entry["per_point"].items()
         ],
         "quality": [_quality_view(name, measure) for name, measure in entry["quality"].items()],
         "trust": trust_view(entry),
         "plateau": plateau_view(entry),
-        "facts": {_words(name): value for name, value in entry["facts"].items()},
+        "facts": {wording.words(name): value for name, value in entry["facts"].items()},
         "loss": _curve(entry["loss_history"]),
         "pictures": {
             caption: base64.b64encode(image).decode("ascii")
@@ -211,22 +182,12 @@ def _map_view(entry: Map, number: int) -> dict[str, Any]:
 
 
 def _quality_view(name: str, measure: Measure) -> dict[str, Any]:
-    reach = wording.Z95 * measure["standard_error"]
     return {
         **measure,
-        "label": _words(name),
-        "text": _value_text(measure["value"]),
+        "label": wording.words(name),
+        "reach": wording.Z95 * measure["standard_error"],
         "interval": wording.interval(measure),
-        "pca_text": _value_text(measure["pca"]),
-        "random_text": _value_text(measure["random"]),
         "sentence": wording.sentence(name, measure),
-        "strip": {
-            "value": _along(measure["value"]),
-            "low": _along(measure["value"] - reach),
-            "high": _along(measure["value"] + reach),
-            "pca": _along(measure["pca"]),
-            "random": _along(measure["random"]),
-        },
     }
 
 
@@ -235,49 +196,26 @@ def _alignment_view(alignment: Alignment | None) -> dict[str, Any] | None:
     if alignment is None:
         return None
     names = dict.fromkeys(name for one in alignment["sets"] for name in one["quality"])
-    measures: list[dict[str, Any]] = []
+    measures = []
     for name in names:
         found = [one["quality"].get(name) for one in alignment["sets"]]
         cells = [None if each is None else _quality_view(name, each) for each in found]
-        any_one = next(cell for cell in cells if cell is not None)
-        measures.append({**any_one, "cells": cells})
+        measures.append({**next(filter(None, cells)), "cells": cells})
     return {**alignment, "measures": measures}
-
-
-def _along(value: float | None) -> float | None:
-    """Position of a value on a strip of length 100 that shows values from 0 to 1."""
-    if value is None or not np.isfinite(value):
-        return None
-    return round(100 * min(max(value, 0.0), 1.0), 1)
 
 
 def _comparison(maps: Sequence[Map]) -> dict[str, Any]:
     """One table of all maps: every measure, and which maps are best in it."""
-    measures = list(dict.fromkeys(name for entry in maps for name in entry["quality"]))
     columns = []
-    for name in measures:
-        found = {
-            number: entry["quality"][name]
-            for number, entry in enumerate(maps)
-            if name in entry["quality"] and np.isfinite(entry["quality"][name]["value"])
-        }
+    for name in dict.fromkeys(name for entry in maps for name in entry["quality"]):
+        given = [(number, entry["quality"].get(name)) for number, entry in enumerate(maps)]
+        known = {number: measure for number, measure in given if measure is not None}
+        found = {number: one for number, one in known.items() if np.isfinite(one["value"])}
         cells = {number: _quality_view(name, measure) for number, measure in found.items()}
-        any_one = next(iter(cells.values()), None)
-        columns.append(
-            {
-                "label": _words(name),
-                "cells": cells,
-                "best": _best(found),
-                "better": any_one["better"] if any_one else "",
-                "meaning": any_one["meaning"] if any_one else "",
-                "pca": any_one["pca_text"] if any_one else wording.UNKNOWN,
-                "random": any_one["random_text"] if any_one else wording.UNKNOWN,
-            }
-        )
-    return {
-        "columns": columns,
-        "fastest": min(range(len(maps)), key=lambda number: maps[number]["seconds"] or 0.0),
-    }
+        any_one = _quality_view(name, next(iter((found or known).values())))
+        columns.append({**any_one, "cells": cells, "best": _best(found)})
+    seconds = [entry["seconds"] or 0.0 for entry in maps]
+    return {"columns": columns, "fastest": seconds.index(min(seconds))}
 
 
 def _best(found: Mapping[int, Measure]) -> list[int]:
@@ -303,10 +241,6 @@ def _readings(maps: Sequence[Map]) -> list[dict[str, Any]]:
     return [{"titles": titles, "sentences": sentences} for sentences, titles in blocks.items()]
 
 
-def _measured_share(values: np.ndarray) -> float:
-    return float(np.isfinite(np.asarray(values, dtype=float)).mean())
-
-
 def _curve(history: Sequence[float] | None) -> dict[str, Any] | None:
     """The loss as the points of a line in a box of 100 x 40."""
     losses = np.asarray([] if history is None else history, dtype=float)
@@ -318,30 +252,3 @@ def _curve(history: Sequence[float] | None) -> dict[str, Any] | None:
     y = 40 - 40 * (losses - low) / (high - low if high > low else 1.0)
     points = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, y, strict=True))
     return {"points": points, "first": float(losses[0]), "last": float(losses[-1])}
-
-
-def _value_text(value: float | None) -> str:
-    return wording.UNKNOWN if value is None or not np.isfinite(value) else f"{value:.3f}"
-
-
-def _words(name: str) -> str:
-    known = {
-        "rnx_auc": "R_NX area",
-        "knn_accuracy": "k-NN accuracy",
-        "kl_divergence": "KL divergence",
-        "kkt_residual": "KKT residual",
-        "log_likelihood": "log-likelihood",
-        "mean_log_likelihood": "mean log-likelihood of a row",
-        "energy": "energies (approximation, stretching, bending)",
-        "surface_variance_ratio": "share of the variance on the surface",
-        "plane_variance_ratio": "share of the variance on the principal plane",
-        "explained_share": "share of the variance that the reconstruction keeps",
-        "best_iter": "epoch or step whose weights were kept",
-        "free_kl_divergence": "KL divergence of free points (what the network learned from)",
-        "length": "length of the curve",
-        "disparities": "disparity of each table from the first after turning (0: the same map)",
-        "quantization_error": "quantization error (mean distance of a row to its unit)",
-        "topographic_error": "topographic error (rows whose two nearest units do not touch)",
-        "mean_squared_distance": "mean squared distance of a row to its projection",
-    }
-    return known.get(name, name.replace("_", " "))

@@ -64,7 +64,7 @@ def pack_values(values: np.ndarray, *, compact: bool = False) -> dict[str, Any]:
         with np.errstate(over="ignore"):
             span = high - low
         is_whole = bool((known == np.round(known)).all()) and max(-low, high) < 2**53
-        size = _code_size(span) if is_whole else 4
+        size = np.min_scalar_type(int(span) + 1).itemsize if is_whole else 4
         is_small = size < 4 or (size == 4 and max(-low, high) > LARGEST_EXACT)
         if is_whole and is_small:
             return _codes(values, is_missing, low, 1.0, size)
@@ -76,11 +76,6 @@ def pack_values(values: np.ndarray, *, compact: bool = False) -> dict[str, Any]:
     needs_more = largest > LARGEST_FLOAT32 or (is_whole and largest > LARGEST_EXACT)
     size = 8 if needs_more else 4
     return {"values": pack_array(values, f"<f{size}"), "bytes": size}
-
-
-def _code_size(span: float) -> int:
-    """Bytes of the codes 0 to span + 1; 8 if there are none."""
-    return next((size for size in (1, 2, 4) if span + 1 < 2 ** (8 * size)), 8)
 
 
 def _codes(
@@ -163,19 +158,14 @@ def pack_times(name: str, times: Times) -> dict[str, Any]:
 
 
 def _from_texts(texts: list[Any]) -> Times | None:
-    first = next(text for text in texts if text is not None)
-    if not DATE.match(first):
+    distinct = [text for text in dict.fromkeys(texts) if text is not None]
+    if not all(map(DATE.match, distinct)):
         return None
-    made: dict[Any, Any] = {None: None}
     try:
-        for text in dict.fromkeys(texts):
-            if text is not None:
-                if not DATE.match(text):
-                    return None
-                made[text] = datetime.datetime.fromisoformat(text)
+        made = {text: datetime.datetime.fromisoformat(text) for text in distinct}
     except ValueError:
         return None
-    return _from_dates([made[text] for text in texts])
+    return _from_dates([made.get(text) for text in texts])
 
 
 def _from_dates(dates: list[Any]) -> Times | None:
@@ -225,9 +215,14 @@ def pack(summary: Summary) -> dict[str, Any]:
 
 def display_rows(n: int) -> np.ndarray:
     """The rows to show, ascending: all of them, or a random sample of ``MOST_POINTS``."""
-    if n <= MOST_POINTS:
+    return some_rows(n, MOST_POINTS)
+
+
+def some_rows(n: int, most: int) -> np.ndarray:
+    """The numbers of all n rows, or of a random sample of them, ascending."""
+    if n <= most:
         return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False, shuffle=False))
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
 
 
 def frame_of(Y: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
@@ -304,14 +299,18 @@ def pack_row_numbers(numbers: np.ndarray) -> dict[str, Any]:
     return {"numbers": pack_values(numbers)}
 
 
+def pick(values: Sequence[Any] | np.ndarray, rows: np.ndarray) -> Any:
+    """The values of some rows: an array of an array, a list of anything else."""
+    return (
+        values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows.tolist()]
+    )
+
+
 def pack_column(
     name: str, values: Sequence[Any] | np.ndarray, rows: np.ndarray | None = None
 ) -> dict[str, Any]:
     """A label column: a continuous scale for many different numbers or times, else categories."""
-    if isinstance(values, np.ndarray):
-        chosen = values if rows is None else values[rows]
-    else:
-        chosen = list(values) if rows is None else [values[row] for row in rows.tolist()]
+    chosen = pick(values, np.arange(len(values)) if rows is None else rows)
     numbers = as_numbers(chosen)
     if numbers is not None and is_continuum(numbers):
         return pack_numbers(name, numbers)
@@ -374,22 +373,17 @@ def pack_categories(name: str, values: Any) -> dict[str, Any]:
     code_of[None] = 0
     code = {key: code_of[text] for key, text in text_of.items()}
     codes = np.fromiter(map(code.__getitem__, keys), dtype=np.int64, count=len(keys))
-    return pack_codes(name, codes, bounded(names))
-
-
-def bounded(names: list[str]) -> list[str]:
-    """The names, cut to one length if they are too long together; their number stays."""
-    if sum(map(len, names)) <= MOST_NAME_TEXT:
-        return names
-    longest = max(MOST_NAME_TEXT // len(names), 1)
-    return [name if len(name) <= longest else name[: longest - 1] + "…" for name in names]
+    if sum(map(len, names)) > MOST_NAME_TEXT:  # all are cut to one length; their number stays
+        longest = max(MOST_NAME_TEXT // len(names), 1)
+        names = [text if len(text) <= longest else text[: longest - 1] + "…" for text in names]
+    return pack_codes(name, codes, names)
 
 
 def pack_codes(
     name: str, codes: np.ndarray, names: list[str], missing: str = "missing"
 ) -> dict[str, Any]:
     """Codes from 1 refer to ``names``; code 0 is called ``missing``."""
-    size = 1 if len(names) < 2**8 else 2 if len(names) < 2**16 else 4
+    size = np.min_scalar_type(len(names)).itemsize
     return {
         "name": name,
         "kind": "category",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland.report.payload import display_rows, pack_array
+from lowland.report.payload import display_rows, pack_array, some_rows
 from lowland.report.summary import Images
 
 MOST_BYTES = 6_000_000  # of all sheets
@@ -33,10 +33,7 @@ def image_rows(n: int, height: int, width: int) -> np.ndarray:
     """The rows of a summary whose images are worth preparing, ascending: a random sample."""
     rows = display_rows(n)
     most = max(1, MOST_PIXELS // int(np.prod(thumbnail_shape(height, width))))
-    if len(rows) <= most:
-        return rows
-    picked = np.random.default_rng(0).choice(len(rows), most, replace=False, shuffle=False)
-    return rows[np.sort(picked)]
+    return rows[some_rows(len(rows), most)]
 
 
 def shrunk(pixels: np.ndarray) -> np.ndarray:
@@ -64,81 +61,61 @@ def pack_images(images: Images | None, rows: np.ndarray, n: int) -> dict[str, An
     pixels = np.asarray(images["pixels"])
     given = images.get("rows")
     place = np.full(n, -1)  # of a row among the images
-    place[np.arange(n) if given is None else np.asarray(given)] = np.arange(len(pixels))
+    place[slice(None) if given is None else np.asarray(given)] = np.arange(len(pixels))
     points = np.flatnonzero(place[rows] >= 0)
     if not points.size:
         return None
-    order = np.random.default_rng(0).permutation(points.size)
-    packed = _Sheets(pixels, place[rows[points]], "PNG").within_budget(None)
-    if packed is None:
-        points = points[order]
-        packed = _Sheets(pixels, place[rows[points]], "JPEG").within_budget(MOST_BYTES)
-    assert packed is not None
-    sheets, layout = packed
-    points = points[: layout["pictured"]]
+    sheets, layout = _sheets(pixels, place[rows[points]], "PNG")
+    if layout["pictured"] < points.size:  # too large
+        points = points[np.random.default_rng(0).permutation(points.size)]
+        sheets, layout = _sheets(pixels, place[rows[points]], "JPEG")
     return {
         **layout,
         "pixelated": layout["height"] < TALLEST and layout["width"] < WIDEST,
-        "points": pack_array(points, "<u4"),
+        "points": pack_array(points[: layout["pictured"]], "<u4"),
         "sheets": sheets,
     }
 
 
-class _Sheets:
-    """Thumbnails of some images, side by side in sheets of one format."""
+def _sheets(pixels: np.ndarray, chosen: np.ndarray, kind: str) -> tuple[list[str], dict[str, Any]]:
+    """Thumbnails of the chosen images in sheets of one format, as many as fit into the budget."""
+    height, width = thumbnail_shape(*pixels.shape[1:3])
+    block = JPEG_BLOCK if kind == "JPEG" else 1
+    down, right = (-(-side // block) * block for side in (height, width))
+    across = max(1, SHEET // right)
+    in_sheet = across * max(1, SHEET // down)
+    count = -(-len(chosen) // in_sheet)
+    layout: dict[str, Any] = {"kind": kind.lower(), "height": height, "width": width}
+    layout |= {"down": down, "right": right, "across": across, "in_sheet": in_sheet, "pictured": 0}
+    sheets: list[str] = []
+    used = 0
+    for start in range(0, len(chosen), in_sheet):
+        small = shrunk(pixels[chosen[start : start + in_sheet]])
+        filling = [(0, 0), (0, down - height), (0, right - width), (0, 0)]
+        # Cells are filled up by their last pixels, which suits JPEG.
+        encoded = _encoded(np.pad(small, filling[: small.ndim], mode="edge"), across, kind)
+        used += len(encoded)
+        # Of PNG all sheets have to fit, and the first tells what all will need.
+        needed = max(used, len(encoded) * (count - 1)) if kind == "PNG" else used * bool(sheets)
+        if needed > MOST_BYTES:
+            break
+        sheets.append(base64.b64encode(encoded).decode("ascii"))
+        layout["pictured"] += len(small)
+    return sheets, layout
 
-    def __init__(self, pixels: np.ndarray, chosen: np.ndarray, kind: str) -> None:
-        self.pixels, self.chosen, self.kind = pixels, chosen, kind
-        self.height, self.width = thumbnail_shape(*pixels.shape[1:3])
-        block = JPEG_BLOCK if kind == "JPEG" else 1
-        self.down, self.right = (-(-side // block) * block for side in (self.height, self.width))
-        self.across = max(1, SHEET // self.right)
-        self.in_sheet = self.across * max(1, SHEET // self.down)
 
-    def within_budget(self, most: int | None) -> tuple[list[str], dict[str, Any]] | None:
-        """The sheets that fit into ``most`` bytes; without ``most``, all or None."""
-        sheets: list[str] = []
-        used = pictured = 0
-        count = -(-len(self.chosen) // self.in_sheet)
-        for start in range(0, len(self.chosen), self.in_sheet):
-            some = self.chosen[start : start + self.in_sheet]
-            encoded = self.encoded(some)
-            used += len(encoded)
-            # The first sheet tells what all will need.
-            if most is None and max(used, len(encoded) * (count - 1)) > MOST_BYTES:
-                return None
-            if most is not None and used > most and sheets:
-                break
-            sheets.append(base64.b64encode(encoded).decode("ascii"))
-            pictured += len(some)
-        return sheets, {
-            "kind": self.kind.lower(),
-            "height": self.height,
-            "width": self.width,
-            "down": self.down,
-            "right": self.right,
-            "across": self.across,
-            "in_sheet": self.in_sheet,
-            "pictured": pictured,
-        }
+def _encoded(cells: np.ndarray, across: int, kind: str) -> bytes:
+    """One sheet of cells side by side, so many across."""
+    from PIL import Image
 
-    def encoded(self, some: np.ndarray) -> bytes:
-        """One sheet; cells are filled up by their last pixels, which suits JPEG."""
-        from PIL import Image
-
-        small = shrunk(self.pixels[some])
-        filling = [(0, 0), (0, self.down - self.height), (0, self.right - self.width)]
-        cells = np.pad(small, filling + [(0, 0)] * (small.ndim - 3), mode="edge")
-        lines = -(-len(some) // self.across)
-        sheet = np.zeros((lines * self.across, *cells.shape[1:]), dtype=np.uint8)
-        sheet[: len(some)] = cells
-        sheet = sheet.reshape(lines, self.across, *cells.shape[1:])
-        sheet = sheet.swapaxes(1, 2).reshape(
-            lines * self.down, self.across * self.right, *cells.shape[3:]
-        )
-        out = io.BytesIO()
-        how: dict[str, Any] = {"quality": QUALITY} if self.kind == "JPEG" else {}
-        if self.kind == "JPEG" and sheet.ndim == 3:
-            how["subsampling"] = 0  # else a block of colors would cover several cells
-        Image.fromarray(sheet).save(out, self.kind, **how)
-        return out.getvalue()
+    lines, (down, right), colors = -(-len(cells) // across), cells.shape[1:3], cells.shape[3:]
+    sheet = np.zeros((lines * across, *cells.shape[1:]), dtype=np.uint8)
+    sheet[: len(cells)] = cells
+    sheet = sheet.reshape(lines, across, down, right, *colors).swapaxes(1, 2)
+    sheet = sheet.reshape(lines * down, across * right, *colors)
+    out = io.BytesIO()
+    how: dict[str, Any] = {"quality": QUALITY} if kind == "JPEG" else {}
+    if kind == "JPEG" and colors:
+        how["subsampling"] = 0  # else a block of colors would cover several cells
+    Image.fromarray(sheet).save(out, kind, **how)
+    return out.getvalue()

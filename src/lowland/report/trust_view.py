@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from lowland.metrics.gaps import Gap
 from lowland.metrics.home import KINDS
-from lowland.report.payload import SHOWN_DIMENSIONS, display_rows, frame_of, pack_array, pack_codes
+from lowland.report import payload, wording
 from lowland.report.summary import Map, Summary
-from lowland.report.wording import UNKNOWN, count, listing, number, percent
-from lowland.trust.result import Chance, Contrast, Island, OtherMap, Plateau, Stability, Trust
+from lowland.trust.result import Contrast, Island, OtherMap, Plateau, Trust
 
 # What the script on the page reads about the trust of each map; :mod:`payload` packs the rest.
 
@@ -25,7 +24,7 @@ FINEST = 2**16 - 1  # steps of a coordinate of a small map, from one edge to the
 
 def pack_trust(summary: Summary) -> dict[str, Any]:
     """An entry ``trust`` for the data of the page; none if nothing is known about any map."""
-    rows = display_rows(len(summary["ids"]))
+    rows = payload.display_rows(len(summary["ids"]))
     packed = [_pack_entry(entry, rows) for entry in summary["maps"]]
     return {} if packed == [None] * len(packed) else {"trust": packed}
 
@@ -52,27 +51,22 @@ def _pack_entry(entry: Map, rows: np.ndarray) -> dict[str, Any] | None:
     trust, plateau = entry.get("trust"), entry.get("plateau")
     if trust is None and plateau is None:
         return None
-    return {
-        "points": None if trust is None else _pack_points(trust, rows),
-        "arrows": None if trust is None else _pack_arrows(trust, rows),
-        "islands": None if trust is None else _pack_islands(trust, rows),
-        "parts": {
-            name: _pack_part(other, None if name == "null" else rows)
-            for name, other in other_maps(trust, plateau).items()
-        },
+    parts = {
+        name: _pack_part(other, None if name == "null" else rows)
+        for name, other in other_maps(trust, plateau).items()
     }
-
-
-def _pack_points(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
-    points = trust.points
+    if trust is None:
+        return {"points": None, "arrows": None, "islands": None, "parts": parts}
+    points, stability = trust.points, trust.stability
     kinds = np.asarray(points.kind, dtype=np.int64)[rows] + 1
-    stability = None if trust.stability is None else _shares(trust.stability.points, rows)
-    return {
+    packed = {
         "missing": _shares(points.missing, rows),
         "strangers": _shares(points.strangers, rows),
-        "stability": stability,
-        "kind": pack_codes("kind", kinds, list(KINDS), missing="not measured"),
+        "stability": None if stability is None else _shares(stability.points, rows),
+        "kind": payload.pack_codes("kind", kinds, list(KINDS), missing="not measured"),
     }
+    arrows, islands = _pack_arrows(trust, rows), _pack_islands(trust, rows)
+    return {"points": packed, "arrows": arrows, "islands": islands, "parts": parts}
 
 
 def _shares(values: np.ndarray, rows: np.ndarray) -> str:
@@ -81,7 +75,7 @@ def _shares(values: np.ndarray, rows: np.ndarray) -> str:
     known = np.isfinite(values)
     codes = np.full(len(values), NOT_MEASURED, dtype=np.uint8)
     codes[known] = np.round(np.clip(values[known], 0.0, 1.0) * (NOT_MEASURED - 1))
-    return pack_array(codes, "<u1")
+    return payload.pack_array(codes, "<u1")
 
 
 def _pack_arrows(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
@@ -99,12 +93,10 @@ def _pack_islands(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
     centers = [island.center for island in trust.islands]
     q = trust.coordinates.shape[1]
     return {
-        "codes": pack_array(np.asarray(trust.island_of)[rows], "<u2"),
+        "codes": payload.pack_array(np.asarray(trust.island_of)[rows], "<u2"),
         "numbers": [int(island.number) for island in trust.islands],
         "centers": _in_frame(trust, np.reshape(centers, (-1, q)), rows),
-        "double": [
-            island.inner is not None and island.inner.verdict == "real" for island in trust.islands
-        ],
+        "double": [_holds_two(island) for island in trust.islands],
         "gaps": [
             {"one": int(gap.one), "other": int(gap.other), "verdict": gap.verdict}
             for gap in trust.gaps
@@ -115,8 +107,8 @@ def _pack_islands(trust: Trust, rows: np.ndarray) -> dict[str, Any]:
 
 def _in_frame(trust: Trust, places: np.ndarray, rows: np.ndarray) -> list[list[float]]:
     """Places of the map in the units in which :func:`payload.pack_map` packs it."""
-    middle, reach = frame_of(trust.coordinates, rows)
-    places = np.asarray(places, dtype=np.float64)[:, :SHOWN_DIMENSIONS]
+    middle, reach = payload.frame_of(trust.coordinates, rows)
+    places = np.asarray(places, dtype=np.float64)[:, : payload.SHOWN_DIMENSIONS]
     return [[round(float(value), 5) for value in place] for place in (places - middle) / reach]
 
 
@@ -126,18 +118,16 @@ def _pack_part(other: OtherMap, shown_rows: np.ndarray | None) -> dict[str, Any]
     if shown_rows is not None:
         points, shown = _places(np.asarray(other.rows), shown_rows)
         Y, points = Y[shown], points[shown]
-    if len(Y) > MOST_IN_PART:
-        drawn = np.random.default_rng(0).choice(len(Y), MOST_IN_PART, replace=False, shuffle=False)
-        drawn.sort()
-        Y, points = Y[drawn], None if points is None else points[drawn]
+    drawn = payload.some_rows(len(Y), MOST_IN_PART)
+    Y, points = Y[drawn], None if points is None else points[drawn]
     if len(Y):
-        middle, reach = frame_of(Y, np.arange(len(Y)))
-        Y = (Y[:, :SHOWN_DIMENSIONS] - middle) / reach
+        middle, reach = payload.frame_of(Y, np.arange(len(Y)))
+        Y = (Y[:, : payload.SHOWN_DIMENSIONS] - middle) / reach
     return {
         "title": other.title,
-        "dimensions": min(Y.shape[1], SHOWN_DIMENSIONS),
-        "points": None if points is None else pack_array(points, "<u4"),
-        "coordinates": pack_array(np.round((Y + 1) / 2 * FINEST), "<u2"),
+        "dimensions": min(Y.shape[1], payload.SHOWN_DIMENSIONS),
+        "points": None if points is None else payload.pack_array(points, "<u4"),
+        "coordinates": payload.pack_array(np.round((Y + 1) / 2 * FINEST), "<u2"),
     }
 
 
@@ -159,28 +149,30 @@ def plateau_view(entry: Map) -> dict[str, Any] | None:
     plateau = entry.get("plateau")
     if plateau is None or not plateau.values:
         return None
+    columns = zip(plateau.values, plateau.excess, plateau.overlap, plateau.on_plateau, strict=True)
     values = [
         {
-            "text": number(_short(value)),
-            "excess": _text(excess),
-            "overlap": _text(overlap),
+            "x": _across(number),
+            "text": _value_text(value),
+            "excess": excess,
+            "overlap": overlap,
             "is_on": bool(is_on),
             "is_default": value == plateau.default,
             "is_recommended": value == plateau.recommended,
         }
-        for value, excess, overlap, is_on in zip(
-            plateau.values, plateau.excess, plateau.overlap, plateau.on_plateau, strict=True
-        )
+        for number, (value, excess, overlap, is_on) in enumerate(columns)
     ]
     return {
-        "parameter": plateau.parameter,
-        "sentence": plateau.sentence,
+        **plateau._asdict(),
         "steps": values,
-        "default": number(_short(plateau.default)),
-        "recommended": number(_short(plateau.recommended)),
+        "default": _value_text(plateau.default),
         "has_maps": len(plateau.maps) == len(plateau.values),
         "chart": _chart(plateau.excess, plateau.overlap, values),
     }
+
+
+def _across(place: int) -> float:
+    return round(LEFT + STEP * (place + 0.5), 1)
 
 
 def _chart(
@@ -191,14 +183,11 @@ def _chart(
     low = min(0.0, *known) if known else 0.0
     high = max(0.2, *known) if known else 1.0
 
-    def across(place: float) -> float:
-        return round(LEFT + STEP * (place + 0.5), 1)
-
     def down(value: float) -> float:
         return round(TOP + HEIGHT * (high - value) / (high - low), 1)
 
     def line(measure: list[float]) -> dict[str, Any]:
-        found = [(across(i), down(v)) for i, v in enumerate(measure) if math.isfinite(v)]
+        found = [(_across(i), down(v)) for i, v in enumerate(measure) if math.isfinite(v)]
         return {"marks": found, "points": " ".join(f"{x},{y}" for x, y in found)}
 
     return {
@@ -212,10 +201,6 @@ def _chart(
         "excess": line(excess),
         "overlap": line(overlap),
         "bands": [round(LEFT + STEP * i, 1) for i, value in enumerate(values) if value["is_on"]],
-        "labels": [
-            {"x": across(i), "text": value["text"], "is_default": value["is_default"]}
-            for i, value in enumerate(values)
-        ],
         "ticks": [
             {"y": down(value), "text": f"{value:.1f}"}
             for value in (step / 10 for step in range(math.ceil(10 * low), int(10 * high) + 1, 2))
@@ -223,12 +208,8 @@ def _chart(
     }
 
 
-def _short(value: float) -> float | int:
-    return int(value) if float(value).is_integer() else float(value)
-
-
-def _text(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else UNKNOWN
+def _value_text(value: float) -> str:
+    return wording.number(int(value) if float(value).is_integer() else float(value))
 
 
 MOST_SENTENCES = 6
@@ -256,6 +237,21 @@ STABILITIES = {
     "doubtful": "Comes again in part",
     "unstable": "Does not come again: do not build on it",
 }
+# What the numbers about the contrast of a map are, by their fields.
+CONTRASTS = {
+    "silhouette": (
+        "Separation of the islands in the data",
+        "mean silhouette: 1 far apart, 0 touching, below 0 mixed",
+    ),
+    "centers": (
+        "Distances between islands",
+        "rank correlation of map and data: 1 if near islands are near in the data",
+    ),
+    "radii": (
+        "Sizes and densities",
+        "correlation of local radii of map and data: 1 if dense places are dense in the data",
+    ),
+}
 HOW_TO_GET = "--check (check=True) adds it."
 
 
@@ -266,94 +262,65 @@ def trust_view(entry: Map) -> dict[str, Any] | None:
         return None
     sentences = [
         {
-            "level": sentence.level,
+            **sentence._asdict(),
             "mark": MARKS[sentence.level],
-            "text": sentence.text,
             "evidence": EVIDENCE.get(sentence.question, "distortion"),
         }
         for sentence in trust.sentences[:MOST_SENTENCES]
     ]
-    by_level = sorted(sentences, key=lambda sentence: list(MARKS).index(sentence["level"]))
+    gaps = sorted((gap for gap in trust.gaps if gap.one != gap.other), key=_seriousness)
     return {
         "sentences": sentences,
-        "worst": by_level[0] if by_level else None,
-        "tally": _tally(sentences),
+        "worst": min(sentences, key=lambda said: list(MARKS).index(said["level"]), default=None),
+        "tally": _tally(Counter(said["level"] for said in sentences)),
         "points": _points(trust),
         "n_islands": len(trust.islands),
-        **_gaps(trust.gaps),
-        "merged": [_merged(island) for island in trust.islands if _holds_two(island)],
+        "gaps": [{**gap._asdict(), "words": _words(gap)} for gap in gaps[:MOST_ROWS]],
+        "more_gaps": max(0, len(gaps) - MOST_ROWS),
+        "merged": [island for island in trust.islands if _holds_two(island)],
         "contrast": _contrast(trust.contrast),
-        "stability": None if trust.stability is None else _stability(trust.stability, trust),
-        "chance": None if trust.chance is None else _chance(trust.chance, trust.stability),
+        "stability": _stability(trust),
+        "chance": _chance(trust),
         "reasons": {part: _reason(part, trust) for part in ("stability", "chance", "contrast")},
     }
 
 
-def _tally(sentences: Sequence[dict[str, str]]) -> str:
+def _tally(numbers: Counter[str]) -> str:
     """``1 serious, 2 cautions, 3 fine``."""
-    words = {"serious": "serious", "caution": "cautions", "fine": "fine"}
-    levels = [sentence["level"] for sentence in sentences]
-    numbers = {level: levels.count(level) for level in words}
-    if numbers["caution"] == 1:
-        words["caution"] = "caution"
-    return ", ".join(f"{number} {words[level]}" for level, number in numbers.items() if number)
+    cautions = "caution" if numbers["caution"] == 1 else "cautions"
+    words = {"serious": "serious", "caution": cautions, "fine": "fine"}
+    return ", ".join(f"{numbers[level]} {word}" for level, word in words.items() if numbers[level])
 
 
 def _points(trust: Trust) -> dict[str, Any]:
     points = trust.points
-    kind = np.asarray(points.kind)
-    measured = int((kind >= 0).sum())
-    rows = [int((kind == code).sum()) for code in range(len(KINDS))]
+    counts = points.counts()
+    measured = sum(counts.values())
+    kinds = [
+        {"name": name, "rows": rows, "share": rows / max(measured, 1), "meaning": MEANINGS[name]}
+        for name, rows in counts.items()
+    ]
     return {
+        **points._asdict(),
         "measured": measured,
-        "rows": len(kind),
-        "kinds": [
-            {
-                "name": name,
-                "rows": number,
-                "share": percent(number / max(measured, 1)),
-                "meaning": MEANINGS[name],
-            }
-            for name, number in zip(KINDS, rows, strict=True)
-        ],
-        "missing": _share(_mean(points.missing)),
-        "strangers": _share(_mean(points.strangers)),
-        "random": _share(points.chance),
-        "n_neighbors": points.n_neighbors,
-        "reach": points.reach,
+        "rows": len(points.kind),
+        "kinds": kinds,
+        "missing": _mean(points.missing),
+        "strangers": _mean(points.strangers),
         "arrows": len(trust.worst()),
     }
 
 
-def _gaps(gaps: Sequence[Gap]) -> dict[str, Any]:
-    """The rows of the table, the most serious first."""
-
-    def seriousness(gap: Gap) -> tuple[int, float]:
-        place = VERDICTS.index(gap.verdict) if gap.verdict in VERDICTS else len(VERDICTS)
-        return place, -gap.cut if math.isfinite(gap.cut) else 0.0
-
-    ordered = sorted((gap for gap in gaps if gap.one != gap.other), key=seriousness)
-    return {
-        "gaps": [{**_numbers(gap), "words": _words(gap)} for gap in ordered[:MOST_ROWS]],
-        "more_gaps": max(0, len(ordered) - MOST_ROWS),
-    }
-
-
-def _numbers(gap: Gap) -> dict[str, Any]:
-    return {
-        "one": int(gap.one),
-        "other": int(gap.other),
-        "verdict": gap.verdict,
-        "severed": _share(gap.severed),
-        "reference": _share(gap.reference),
-        "cut": f"{gap.cut:.2f}" if math.isfinite(gap.cut) else UNKNOWN,
-    }
+def _seriousness(gap: Gap) -> tuple[int, float]:
+    """A sort key that puts the most serious gap first."""
+    place = VERDICTS.index(gap.verdict) if gap.verdict in VERDICTS else len(VERDICTS)
+    return place, -gap.cut if math.isfinite(gap.cut) else 0.0
 
 
 def _words(gap: Gap) -> str:
     if gap.through:
         islands = "island" if len(gap.through) == 1 else "islands"
-        through = f"onnected through {islands} {listing(gap.through)}"
+        through = f"onnected through {islands} {wording.listing(gap.through)}"
         return f"C{through}" if gap.verdict == "bridged" else f"Unclear: perhaps c{through}"
     return {
         "real": "The gap is in the data",
@@ -366,78 +333,40 @@ def _holds_two(island: Island) -> bool:
     return island.inner is not None and island.inner.verdict == "real"
 
 
-def _merged(island: Island) -> dict[str, Any]:
-    assert island.inner is not None  # _holds_two has seen it
-    return {
-        "number": int(island.number),
-        "rows": count(int(island.rows)),
-        **_numbers(island.inner),
-    }
-
-
-def _contrast(contrast: Contrast) -> list[dict[str, str]]:
+def _contrast(contrast: Contrast) -> list[dict[str, Any]]:
     """What was measured; nothing for what was not."""
-    lines = (
-        (
-            "Separation of the islands in the data",
-            contrast.silhouette,
-            "mean silhouette: 1 far apart, 0 touching, below 0 mixed",
-        ),
-        (
-            "Distances between islands",
-            contrast.centers,
-            "rank correlation of map and data: 1 if near islands are near in the data",
-        ),
-        (
-            "Sizes and densities",
-            contrast.radii,
-            "correlation of local radii of map and data: 1 if dense places are dense in the data",
-        ),
-    )
-    return [
-        {"name": name, "value": f"{value:.2f}", "meaning": meaning}
-        for name, value, meaning in lines
-        if math.isfinite(value)
+    lines = [
+        {"name": name, "value": getattr(contrast, field), "meaning": meaning}
+        for field, (name, meaning) in CONTRASTS.items()
     ]
+    return [line for line in lines if math.isfinite(line["value"])]
 
 
-def _stability(stability: Stability, trust: Trust) -> dict[str, Any]:
-    rows = [
-        {
-            "number": int(found.island),
-            "jaccard": f"{found.jaccard:.2f}",
-            "interval": f"{found.low:.2f} to {found.high:.2f}",
-            "value": _along(found.jaccard),
-            "low": _along(found.low),
-            "high": _along(found.high),
-            "verdict": found.verdict,
-            "words": STABILITIES.get(found.verdict, found.verdict),
-        }
-        for found in sorted(stability.islands, key=lambda found: found.jaccard)
-    ]
+def _stability(trust: Trust) -> dict[str, Any] | None:
+    stability = trust.stability
+    if stability is None:
+        return None
+    islands = sorted(stability.islands, key=lambda found: found.jaccard)
     return {
+        **stability._asdict(),
         "refits": [refit.title for refit in stability.refits],
         "rows": max((len(refit.rows) for refit in stability.refits), default=0),
         "n_neighbors": trust.points.n_neighbors,
-        "agreement": _share(stability.agreement),
-        "random": _share(stability.chance),
-        "islands": rows[:MOST_ROWS],
-        "more_islands": max(0, len(rows) - MOST_ROWS),
+        "islands": [
+            {**found._asdict(), "words": STABILITIES.get(found.verdict, found.verdict)}
+            for found in islands[:MOST_ROWS]
+        ],
+        "more_islands": max(0, len(islands) - MOST_ROWS),
     }
 
 
-def _chance(chance: Chance, stability: Stability | None) -> dict[str, Any]:
-    has_refit = stability is not None and bool(stability.refits)
-    return {
-        "part": "refit-0" if has_refit else "here",
-        "title": "A refit of the data" if has_refit else "This map",
-        "recall": _share(chance.recall),
-        "null_recall": _share(chance.null_recall),
-        "n_islands": _islands(chance.n_islands),
-        "null_islands": _islands(chance.null_islands),
-        "share_above": _share(chance.share_above),
-        "rows": len(chance.null.rows),
-    }
+def _chance(trust: Trust) -> dict[str, Any] | None:
+    if trust.chance is None:
+        return None
+    has_refit = trust.stability is not None and bool(trust.stability.refits)
+    part, title = ("refit-0", "A refit of the data") if has_refit else ("here", "This map")
+    rows = len(trust.chance.null.rows)
+    return {**trust.chance._asdict(), "part": part, "title": title, "rows": rows}
 
 
 def _reason(part: str, trust: Trust) -> str:
@@ -450,20 +379,7 @@ def _reason(part: str, trust: Trust) -> str:
     return reason if is_told else f"{reason} {HOW_TO_GET}"
 
 
-def _islands(number: int) -> str:
-    return "1 island" if number == 1 else f"{count(number)} islands"
-
-
 def _mean(values: np.ndarray) -> float:
     values = np.asarray(values, dtype=np.float64)
     values = values[np.isfinite(values)]
     return float(values.mean()) if values.size else math.nan
-
-
-def _share(value: float) -> str:
-    return percent(value) if math.isfinite(value) else UNKNOWN
-
-
-def _along(value: float) -> float:
-    """Position of a value on a strip of length 100 that shows values from 0 to 1."""
-    return round(100 * min(max(value, 0.0), 1.0), 1) if math.isfinite(value) else 0.0

@@ -15,18 +15,7 @@ import numpy as np
 
 from lowland._base.errors import DataError
 from lowland._base.validation import is_sparse
-from lowland.report import wording
-from lowland.report.payload import (
-    as_numbers,
-    color_range,
-    display_rows,
-    is_continuum,
-    label_text,
-    pack,
-    pack_array,
-    pack_numbers,
-    unpack_codes,
-)
+from lowland.report import payload, wording
 from lowland.report.summary import Summary, Values
 from lowland.report.thumbnails import pack_images
 
@@ -65,11 +54,6 @@ class TableNumbers:
             )
         self.names = [given[place] for place in self._places]
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows, and columns of numbers."""
-        return int(self._numbers.shape[0]), len(self.names)
-
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Some rows of some columns as float64, in Fortran order; NaN where missing."""
         found = np.empty((len(rows), len(columns)), order="F")
@@ -78,11 +62,11 @@ class TableNumbers:
             for number, place in enumerate(places):
                 found[:, number] = _frame_column(self._numbers, int(place))[rows]
         elif is_sparse(self._numbers):
-            pick = _indicator(places, self._numbers.shape[1])
+            picked = _indicator(places, self._numbers.shape[1])
             if 2 * len(rows) < self._numbers.shape[0]:
-                found[:] = (self._numbers[rows] @ pick).toarray()
+                found[:] = (self._numbers[rows] @ picked).toarray()
             else:  # all rows of a few columns: first the columns, lest the matrix be copied
-                found[:] = (self._numbers @ pick)[rows].toarray()
+                found[:] = (self._numbers @ picked)[rows].toarray()
         else:
             values = np.asarray(self._numbers)
             step = max(1, BLOCK_VALUES // max(1, values.shape[1]))
@@ -109,7 +93,7 @@ def group_sums(
     table: TableNumbers, rows: np.ndarray, group: np.ndarray, n_groups: int
 ) -> GroupSums:
     """Sums of all columns over the given rows; ``group`` has the group of each of these rows."""
-    p = table.shape[1]
+    p = len(table.names)
     found = GroupSums(*(np.zeros((n_groups, p)) for _ in range(3)))
     member = _indicator(group, n_groups)
     step = max(1, BLOCK_VALUES // max(1, len(rows)))
@@ -165,6 +149,7 @@ MOST_ROWS = 20_000  # that names are computed of,
 MOST_PER_ISLAND, FEWEST_PER_ISLAND = 500, 20  # of each island so many
 MOST_VALUES = 50_000_000
 LONGEST = 40  # characters
+Found = list[list[tuple[float, str]]]  # scores and texts, for each island
 
 
 def island_names(
@@ -210,16 +195,15 @@ def island_names(
     p = 0 if values is None else len(values["names"])
     rows, weight = _sample(clusters, n_islands, p)
     group = clusters[rows]
-    from_labels: list[list[tuple[float, str]]] = [[] for _ in range(n_islands)]
-    from_numbers: list[list[tuple[float, str]]] = [[] for _ in range(n_islands)]
+    from_labels: Found = [[] for _ in range(n_islands)]
+    from_numbers: Found = [[] for _ in range(n_islands)]
     for name, given in labels.items():
         if len(given) != len(clusters):
-            raise DataError(
-                f"labels[{name!r}] has {len(given)} values, but there are {len(clusters)} clusters."
-            )
-        chosen = given[rows] if isinstance(given, np.ndarray) else [given[row] for row in rows]
-        numbers = as_numbers(chosen)
-        if numbers is not None and is_continuum(numbers):
+            length = f"labels[{name!r}] has {len(given)} values"
+            raise DataError(f"{length}, but there are {len(clusters)} clusters.")
+        chosen = payload.pick(given, rows)
+        numbers = payload.as_numbers(chosen)
+        if numbers is not None and payload.is_continuum(numbers):
             table = TableNumbers(numbers[:, None], [name])
             sums = group_sums(table, np.arange(len(rows)), group, n_islands + 1)
             _add_numbers(from_numbers, [name], sums, weight)
@@ -229,17 +213,13 @@ def island_names(
         table = TableNumbers(values["numbers"], values["names"])
         sums = group_sums(table, rows, group, n_islands + 1)
         _add_numbers(from_numbers, table.names, sums, weight)
-    return [
-        [*_best(by_label, None), *_best(by_number, MOST_NUMBERS), f"island {number}"]
-        for number, (by_label, by_number) in enumerate(
-            zip(from_labels, from_numbers, strict=True), start=1
-        )
-    ]
-
-
-def _best(found: list[tuple[float, str]], most: int | None) -> list[str]:
-    """Texts by falling score; the first of equal scores stays first."""
-    return [text for _, text in sorted(found, key=lambda pair: -pair[0])][:most]
+    names = []
+    for island, (by_label, by_number) in enumerate(zip(from_labels, from_numbers, strict=True)):
+        for found in (by_label, by_number):  # the first of equal scores stays first
+            found.sort(key=lambda pair: -pair[0])
+        best = [text for _, text in [*by_label, *by_number[:MOST_NUMBERS]]]
+        names.append([*best, f"island {island + 1}"])
+    return names
 
 
 def _sample(clusters: np.ndarray, n_islands: int, p: int) -> tuple[np.ndarray, np.ndarray]:
@@ -260,13 +240,10 @@ def _sample(clusters: np.ndarray, n_islands: int, p: int) -> tuple[np.ndarray, n
 
 
 def _add_categories(
-    found: list[list[tuple[float, str]]],
-    name: str,
-    chosen: Any,
-    group: np.ndarray,
-    weight: np.ndarray,
+    found: Found, name: str, chosen: Any, group: np.ndarray, weight: np.ndarray
 ) -> None:
-    texts = [label_text(value) or "" for value in chosen]
+    """Categories that many rows of an island have and few others."""
+    texts = [payload.label_text(value) or "" for value in chosen]
     known = np.array([bool(text.strip()) for text in texts])
     names = sorted({text for text in texts if text.strip()})
     if not 2 <= len(names) <= min(MOST_CATEGORIES, known.sum() / 2):
@@ -288,9 +265,7 @@ def _add_categories(
             found[island - 1].append((float(inside[best] - outside[best]), text))
 
 
-def _add_numbers(
-    found: list[list[tuple[float, str]]], names: list[str], sums: GroupSums, weight: np.ndarray
-) -> None:
+def _add_numbers(found: Found, names: list[str], sums: GroupSums, weight: np.ndarray) -> None:
     """Columns whose values in an island are high or low."""
     counts, totals, squares = (part * weight[:, None] for part in sums)
     for island in range(1, len(weight)):
@@ -335,6 +310,7 @@ def _shortened(text: str) -> str:
 
 MOST_NEIGHBOR_POINTS = 30_000
 MOST_NEIGHBORS = 15
+NO_RANK = 2**16 - 1  # no point, as there are fewer
 REACH = 75  # a data neighbor is near in the map if it is among so many nearest
 MOST_COLUMNS = 200
 MOST_VALUE_BYTES = 8_000_000
@@ -346,8 +322,8 @@ CELLS_ALONG = {1: 32, 2: 8, 3: 4}  # parts of the map, by its dimensions
 
 def pack_page(summary: Summary) -> dict[str, Any]:
     """Everything that the script on the page reads."""
-    packed = pack(summary)
-    rows = display_rows(len(summary["ids"]))
+    packed = payload.pack(summary)
+    rows = payload.display_rows(len(summary["ids"]))
     chosen = chosen_values(summary, rows)
     packed["values"] = None
     if chosen is not None:
@@ -356,9 +332,9 @@ def pack_page(summary: Summary) -> dict[str, Any]:
     packed["images"] = pack_images(summary.get("images"), rows, len(summary["ids"]))
     # That a pixel is high in an island tells a reader nothing.
     numbers = None if chosen is None or summary.get("images") is not None else chosen.values
-    labels = {name: _shown(given, rows) for name, given in summary["labels"].items()}
+    labels = {name: payload.pick(given, rows) for name, given in summary["labels"].items()}
     for entry in packed["maps"]:
-        found = island_names(unpack_codes(entry["clusters"]), labels, numbers)
+        found = island_names(payload.unpack_codes(entry["clusters"]), labels, numbers)
         entry["names"] = [[*names[:-1][: MOST_NAMES - 1], names[-1]] for names in found]
         entry["clusters"]["names"] = [
             f"{cluster}: {names[0]}" if len(names) > 1 else cluster
@@ -385,12 +361,6 @@ def viewer_notes(packed: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _shown(values: Any, rows: np.ndarray) -> Any:
-    if len(rows) == len(values):
-        return values
-    return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]
-
-
 # --- neighbors ------------------------------------------------------------------------------------
 
 
@@ -407,20 +377,15 @@ def pack_neighbors(summary: Summary, rows: np.ndarray) -> dict[str, Any] | None:
     place[rows] = np.arange(len(rows))
     found = place[lists]
     found[found == np.arange(len(rows))[:, None]] = -1
-    size = 2 if len(rows) < 2**16 else 4
-    none = 2 ** (8 * size) - 1
+    # The same reach as that of the share of missing neighbors, where this was measured.
+    trusts = (entry.get("trust") for entry in summary["maps"])
+    reach = next((trust.points.reach for trust in trusts if trust is not None), REACH)
     return {
         "k": int(found.shape[1]),
-        "reach": min(_reach(summary), max(len(rows) - 1, 1)),
-        "bytes": size,
-        "lists": pack_array(np.where(found < 0, none, found), f"<u{size}"),
+        "reach": min(reach, max(len(rows) - 1, 1)),
+        "bytes": 2,
+        "lists": payload.pack_array(np.where(found < 0, NO_RANK, found), "<u2"),
     }
-
-
-def _reach(summary: Summary) -> int:
-    """The same reach as that of the share of missing neighbors, where this was measured."""
-    trusts = (entry.get("trust") for entry in summary["maps"])
-    return next((trust.points.reach for trust in trusts if trust is not None), REACH)
 
 
 # --- values ---------------------------------------------------------------------------------------
@@ -458,8 +423,8 @@ def chosen_values(summary: Summary, rows: np.ndarray) -> Chosen | None:
 
 
 def _shares_between_cells(table: TableNumbers, coordinates: np.ndarray) -> np.ndarray:
-    n, p = table.shape
-    most = min(n, SAMPLED_ROWS, max(100, SAMPLED_VALUES // p))
+    n = len(coordinates)
+    most = min(n, SAMPLED_ROWS, max(100, SAMPLED_VALUES // len(table.names)))
     rows = np.unique(np.linspace(0, n - 1, most).astype(np.intp))
     Y = np.asarray(coordinates)[rows, : max(CELLS_ALONG)]
     along = CELLS_ALONG[Y.shape[1]]
@@ -489,26 +454,17 @@ def pack_values(values: Values) -> dict[str, Any]:
     columns = []
     for name, column, exact in zip(values["names"], numbers.T, levels, strict=True):
         found = exact if exact is not None or not is_tight else _rounded_levels(column)
-        columns.append(
-            pack_numbers(name, column) if found is None else _pack_levels(name, column, found)
-        )
+        if found is None:
+            columns.append(payload.pack_numbers(name, column))
+            continue
+        # A code for each point, of the nearest level; the last level is missing.
+        missing, between = np.isnan(column), found[:-1] / 2 + found[1:] / 2
+        codes = np.where(missing, len(found), np.searchsorted(between, column))
+        low, high = payload.color_range(column[~missing])
+        packed = {"levels": payload.pack_array(np.append(found, np.nan), "<f8")}
+        packed["codes"] = payload.pack_array(codes, "<u1")
+        columns.append({"name": name, "kind": "number", **packed, "low": low, "high": high})
     return {"columns": columns, "rounded": is_tight and n_codes < len(levels)}
-
-
-def _pack_levels(name: str, column: np.ndarray, levels: np.ndarray) -> dict[str, Any]:
-    """A code for each point, of the nearest level; the last level is missing."""
-    between = levels[:-1] / 2 + levels[1:] / 2
-    is_missing = np.isnan(column)
-    codes = np.where(is_missing, len(levels), np.searchsorted(between, column))
-    low, high = color_range(column[~is_missing])
-    return {
-        "name": name,
-        "kind": "number",
-        "levels": pack_array(np.append(levels, np.nan), "<f8"),
-        "codes": pack_array(codes, "<u1"),
-        "low": low,
-        "high": high,
-    }
 
 
 def _exact_levels(column: np.ndarray) -> np.ndarray | None:

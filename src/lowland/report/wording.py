@@ -34,44 +34,69 @@ VERDICTS: Mapping[str, tuple[str, str, str, str]] = {
         "Large distances in the map mean almost nothing",
     ),
 }
-# Lower ends of these ranges, as shares of the way from a random to a perfect map.
+# Other measures, whose values are shares.
+SENTENCES: Mapping[str, str] = {
+    "rnx_auc": "Over neighborhoods of all sizes, the map is {} of the way from chance to perfect.",
+    "scale_normalized_stress": "At the map's best scale, distances are off by {} (root mean "
+    "square).",
+    "false_rank_error": "Ranks of each point's neighbors in the map moved by {} of the most they "
+    "could.",
+    "missing_rank_error": "Ranks of each point's neighbors in the data moved by {} of the most "
+    "they could.",
+    "knn_accuracy": "{} of the labels can be guessed from the neighbors in the map; this does not "
+    "prove that the map is faithful.",
+}
+# Lower ends of the ranges of the verdicts, as shares of the way from a random to a perfect map.
 STEPS = (0.9, 0.7, 0.2)
+
+
+# Names of measures and facts that are not plain words already.
+WORDS: Mapping[str, str] = {
+    "rnx_auc": "R_NX area",
+    "knn_accuracy": "k-NN accuracy",
+    "kl_divergence": "KL divergence",
+    "kkt_residual": "KKT residual",
+    "log_likelihood": "log-likelihood",
+    "mean_log_likelihood": "mean log-likelihood of a row",
+    "energy": "energies (approximation, stretching, bending)",
+    "surface_variance_ratio": "share of the variance on the surface",
+    "plane_variance_ratio": "share of the variance on the principal plane",
+    "explained_share": "share of the variance that the reconstruction keeps",
+    "best_iter": "epoch or step whose weights were kept",
+    "free_kl_divergence": "KL divergence of free points (what the network learned from)",
+    "length": "length of the curve",
+    "disparities": "disparity of each table from the first after turning (0: the same map)",
+    "quantization_error": "quantization error (mean distance of a row to its unit)",
+    "topographic_error": "topographic error (rows whose two nearest units do not touch)",
+    "mean_squared_distance": "mean squared distance of a row to its projection",
+}
+
+
+def words(name: str) -> str:
+    """The name of a measure or a fact in words."""
+    return WORDS.get(name, name.replace("_", " "))
 
 
 def sentence(name: str, measure: Measure) -> str:
     """What one measure says about this map, compared with PCA and a random map."""
-    value = measure["value"]
+    value, chance = measure["value"], measure["random"]
     if not math.isfinite(value):
         return "This could not be measured here."
-    if name == "neighbor_recall":
-        others = [
-            f"{who} {percent(other)}"
-            for who, other in (("PCA keeps", measure["pca"]), ("chance", measure["random"]))
-            if other is not None and math.isfinite(other)
-        ]
-        kept = f"The map keeps {percent(value)} of each point's nearest neighbors"
-        return "; ".join([kept, ", ".join(others)] if others else [kept]) + "."
-    if name == "rnx_auc":
-        way = f"{percent(value)} of the way from chance to perfect"
-        return f"Over neighborhoods of all sizes, the map is {way}."
-    if name == "scale_normalized_stress":
-        return f"At the map's best scale, distances are off by {percent(value)} (root mean square)."
-    if name in ("false_rank_error", "missing_rank_error"):
-        where = "map" if name == "false_rank_error" else "data"
-        moved = f"Ranks of each point's neighbors in the {where} moved by {percent(value)}"
-        return f"{moved} of the most they could."
-    if name == "knn_accuracy":
-        guessed = f"{percent(value)} of the labels can be guessed from the neighbors in the map"
-        return f"{guessed}; this does not prove that the map is faithful."
-    if name not in VERDICTS:
-        return measure["meaning"][:1].upper() + measure["meaning"][1:]
-    return VERDICTS[name][_step(value, measure["random"])] + "."
-
-
-def _step(value: float, chance: float | None) -> int:
-    floor = chance if chance is not None and math.isfinite(chance) and chance < 1 else 0.0
-    way = (value - floor) / (1 - floor)
-    return next((step for step, least in enumerate(STEPS) if way >= least), len(STEPS))
+    if name in VERDICTS:
+        floor = chance if chance is not None and math.isfinite(chance) and chance < 1 else 0.0
+        way = (value - floor) / (1 - floor)
+        step = next((step for step, least in enumerate(STEPS) if way >= least), len(STEPS))
+        return VERDICTS[name][step] + "."
+    if name != "neighbor_recall":
+        meaning = measure["meaning"][:1].upper() + measure["meaning"][1:]
+        return SENTENCES[name].format(percent(value)) if name in SENTENCES else meaning
+    others = [
+        f"{who} {percent(other)}"
+        for who, other in (("PCA keeps", measure["pca"]), ("chance", chance))
+        if other is not None and math.isfinite(other)
+    ]
+    kept = f"The map keeps {percent(value)} of each point's nearest neighbors"
+    return "; ".join([kept, ", ".join(others)] if others else [kept]) + "."
 
 
 def interval(measure: Measure) -> str:
@@ -85,6 +110,16 @@ def percent(value: float) -> str:
     value = 100 * value
     near_end = 0 < abs(value) < 1 or 99 < value < 100
     return f"{value:.1f}\u202f%" if near_end else f"{value:.0f}\u202f%"
+
+
+def share(value: float) -> str:
+    """The value in percent, if it is known."""
+    return percent(value) if math.isfinite(value) else UNKNOWN
+
+
+def decimals(value: float | None, digits: int = 2) -> str:
+    """The value with so many digits after the point, if it is known."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
 
 
 def count(value: int) -> str:
@@ -133,3 +168,10 @@ def listing(values: Sequence[Any], most: int = 12) -> str:
     """The first values, and how many more there are."""
     shown = ", ".join(str(value) for value in values[:most])
     return f"{shown} and {count(len(values) - most)} more" if len(values) > most else shown
+
+
+def along(value: float | None) -> float | None:
+    """Position of a value on a strip of length 100 that shows values from 0 to 1."""
+    if value is None or not math.isfinite(value):
+        return None
+    return round(100 * min(max(value, 0.0), 1.0), 1)
