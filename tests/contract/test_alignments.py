@@ -262,10 +262,10 @@ def test_bad_correspondences_are_refused_by_place(make, Xs):
         (PAIRS > 3, "holds bool"),
         (PAIRS[:, :1], r"shape \(25, 1\), expected \(m, 2\)"),
         (PAIRS[0], r"shape \(2,\)"),
-        (far, r"correspondence\[4, 1\] = 40 is no row of Xs\[1\]; expected 0 to 39"),
+        (far, r"correspondence\[4, 1\] = 40 is not a row of Xs\[1\]; expected 0 to 39"),
         (below, r"correspondence\[2, 0\] = -2"),
         (lone, r"correspondence\[3\] names fewer than two tables"),
-        (far.astype(np.uint64) + np.uint64(2**63), "is no row"),
+        (far.astype(np.uint64) + np.uint64(2**63), "is not a row"),
         ("text", "correspondence"),
     ):
         with pytest.raises(LowlandError, match=message):

@@ -77,9 +77,7 @@ def check_correspondence(given: Any, starts: np.ndarray, owner: str) -> np.ndarr
     alone = (C >= 0).sum(axis=1) < 2
     if alone.any():
         i = int(alone.argmax())
-        raise DataError(
-            f"{owner}: correspondence[{i}] names rows of fewer than two tables; leave it out."
-        )
+        raise DataError(f"{owner}: correspondence[{i}] names fewer than two tables; leave it out.")
     return C.astype(np.int64)
 
 

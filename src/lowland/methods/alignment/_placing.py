@@ -128,7 +128,8 @@ class SeveralTables(Reducer):
     def _check_tables(self, Xs: Any) -> list[Any]:
         name = type(self).__name__
         if not isinstance(Xs, list | tuple):
-            raise DataTypeError(f"{name}: Xs is {type(Xs).__name__}, expected a list of tables.")
+            kind = type(Xs).__name__
+            raise DataTypeError(f"{name}: Xs is {kind}, expected a list of 2 or more tables.")
         if len(Xs) < 2:
             raise DataError(f"{name}: Xs has {len(Xs)} table(s), expected 2 or more.")
         options: dict[str, Any] = {"owner": name, "accept_sparse": self.accepts_sparse}
