@@ -238,7 +238,7 @@ def test_mrmr_says_what_to_set(y, choice, error, words):
 
 
 def test_mrmr_asks_whether_many_numbers_are_classes(monkeypatch):
-    monkeypatch.setattr("lowland.selection._chunk_sums.MOST_VALUES", 20)
+    monkeypatch.setattr("lowland.selection.mrmr.MOST_VALUES", 20)
     rows = labeled_rows(np.random.default_rng(0).random((200, 3)), np.arange(200) % 30)
     with pytest.raises(ParameterError, match="set target='numbers'"):
         MRMR().fit(rows, "kind")

@@ -84,8 +84,8 @@ def test_the_elbow_is_where_a_curve_bends_most(values, expected):
             "cv=1",
         ),
         (lambda: barnes_hut_cost(np.eye(4)), DataError, "up to 3 dimensions"),
-        (lambda: barnes_hut_cost(np.eye(2), [2.0]), ParameterError, r"numbers* in \[0, 1\]"),
-        (lambda: barnes_hut_cost(np.eye(2), []), ParameterError, r"numbers* in \[0, 1\]"),
+        (lambda: barnes_hut_cost(np.eye(2), [2.0]), ParameterError, r"number in \[0, 1\]"),
+        (lambda: barnes_hut_cost(np.eye(2), []), ParameterError, r"number in \[0, 1\]"),
         (lambda: barnes_hut_cost(np.eye(2), n_repeats=0), ParameterError, "n_repeats=0"),
     ],
 )

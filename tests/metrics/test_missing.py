@@ -327,7 +327,10 @@ def test_bad_arguments_of_chance_are_named():
         (lambda: missing_p_values(np.array([0.5]), 100, 15, 100), "reach=100"),
         (lambda: missing_p_values(np.array([0.5]), "100", 15, 50), "n='100'"),
         (lambda: missing_p_values(["a"], 100, 15, 50), "missing has the type"),
-        (lambda: missing_p_values([[1], [1, 2]], 100, 15, 50), "missing is not an array"),
+        (
+            lambda: missing_p_values([[1], [1, 2]], 100, 15, 50),
+            "missing cannot be read",
+        ),
     ):
         with pytest.raises(LowlandError, match=name):
             call()

@@ -11,7 +11,7 @@ import scipy.sparse
 from lowland import PCA, TSNE, Isomap
 from lowland.errors import DataError, LowlandError, ParameterError
 from lowland.metrics import neighbor_recall
-from lowland.trust import component_scores, parameter_plateau, perplexity_plateau
+from lowland.trust import Plateau, component_scores, parameter_plateau, perplexity_plateau
 from lowland.trust.plateau import MARGIN, _drawn, _Measured, _on_plateau, plateau_sentence
 from support.cases import each
 
@@ -174,7 +174,8 @@ def test_the_sentence_says_what_to_do():
     values, excess, overlap = [5.0, 30.0, 50.0, 100.0], [0.1, 0.2, 0.33, 0.31], [0.2, 0.3, 0.5, 0.5]
 
     def said(on: list[bool], default: float, best: float, noise: float = 0.05) -> str:
-        return plateau_sentence("perplexity", values, excess, overlap, on, default, best, noise)
+        found = Plateau("perplexity", values, excess, overlap, on, default, best, "", [])
+        return plateau_sentence(found, noise)
 
     assert said([False, True, True, True], 30.0, 30.0) == (
         "Perplexity 30 to 100 show the same: neighbors kept beyond chance .20 to .33; the default "

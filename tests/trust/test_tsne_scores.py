@@ -217,8 +217,8 @@ def test_other_models_and_rows_are_refused(score):
         score(TSNE())
     model = TSNE(perplexity=8, random_state=0, max_iter=10).fit(X)
     for rows, message in (
-        ([60], "no row 60"),
-        ([-1], "no row -1"),
+        ([60], "each an integer from 0 to"),
+        ([-1], "each an integer from 0 to"),
         ([], "rows=\\[\\]"),
         (0, "rows=0"),
         ([0.5], "rows="),

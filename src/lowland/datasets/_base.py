@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._base.constraints import Boolean, Constraint, Integer, Real, Seed, check_argument
+from lowland._base.context import generator
 
 SeedLike = int | np.random.Generator | np.random.RandomState | None
 
@@ -29,7 +30,6 @@ ALLOWED: dict[str, Constraint] = {
     "n_samples": Integer(1),
     "noise": Real(0.0, MOST, closed="left"),
     "pitch": Real(0.0, MOST),
-    "random_state": Seed(),
     "ratio": Real(0.0, 1.0),
     "spread": Real(0.0, MOST, closed="left"),
     "tube": Real(0.0, 1.0),
@@ -97,10 +97,12 @@ class Dataset:
         return f"Dataset({', '.join(parts)})"
 
 
-def check(function: str, **arguments: Any) -> None:
-    """Raise ``ParameterError`` for the first argument outside its constraint."""
+def checked(function: str, random_state: SeedLike, **arguments: Any) -> np.random.Generator:
+    """The random numbers of a function; ``ParameterError`` for the first wrong argument."""
     for name, value in arguments.items():
         check_argument(f"{function}: {name}", value, ALLOWED[name])
+    check_argument(f"{function}: random_state", random_state, Seed())
+    return generator(random_state)
 
 
 def with_noise(X: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:

@@ -163,7 +163,7 @@ def breast_cancer() -> Dataset:
     from sklearn.datasets import load_breast_cancer
 
     description = "Cell nuclei of 569 breast tumors, benign and malignant."
-    return _of_sklearn("breast_cancer", load_breast_cancer(), description)
+    return _bunch("breast_cancer", load_breast_cancer(), description)
 
 
 def digits() -> Dataset:
@@ -186,7 +186,7 @@ def digits() -> Dataset:
     if numbers is None or numbers.shape != (1797, 65):
         from sklearn.datasets import load_digits
 
-        return _of_sklearn("digits", load_digits(), DIGITS)
+        return _bunch("digits", load_digits(), DIGITS)
     return Dataset(
         name="digits",
         X=np.ascontiguousarray(numbers[:, :-1]),
@@ -214,8 +214,7 @@ def iris() -> Dataset:
     """
     from sklearn.datasets import load_iris
 
-    description = "Sepals and petals of 150 iris flowers, three species."
-    return _of_sklearn("iris", load_iris(), description)
+    return _bunch("iris", load_iris(), "Sepals and petals of 150 iris flowers, three species.")
 
 
 def wine() -> Dataset:
@@ -237,8 +236,7 @@ def wine() -> Dataset:
     """
     from sklearn.datasets import load_wine
 
-    description = "Chemical analysis of 178 wines from three growers."
-    return _of_sklearn("wine", load_wine(), description)
+    return _bunch("wine", load_wine(), "Chemical analysis of 178 wines from three growers.")
 
 
 def _shipped_table(name: str) -> np.ndarray | None:
@@ -250,7 +248,7 @@ def _shipped_table(name: str) -> np.ndarray | None:
     return np.loadtxt(path, delimiter=",") if path.is_file() else None
 
 
-def _of_sklearn(name: str, bunch: Any, description: str) -> Dataset:
+def _bunch(name: str, bunch: Any, description: str) -> Dataset:
     """A :class:`Dataset` from what scikit-learn's loaders return."""
     return Dataset(
         name=name,

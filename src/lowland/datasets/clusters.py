@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 
-from lowland._base.context import generator
-from lowland.datasets._base import XYZ, Dataset, SeedLike, balanced_labels, check, with_noise
+from lowland.datasets._base import XYZ, Dataset, SeedLike, balanced_labels, checked, with_noise
 
 
 def blobs(
@@ -47,8 +46,7 @@ def blobs(
     >>> blobs(300, n_clusters=3, random_state=0)
     Dataset('blobs', 300 rows x 10 columns, 3 classes, 10-D truth)
     """
-    check("blobs", **locals())
-    rng = generator(random_state)
+    rng = checked("blobs", **locals())
     centers = rng.uniform(-10.0, 10.0, size=(n_clusters, n_features))
     y = balanced_labels(n_samples, n_clusters, rng)
     truth = centers[y]
@@ -96,8 +94,7 @@ def two_rings(
     >>> two_rings(200, random_state=0)
     Dataset('two_rings', 200 rows x 2 columns, 2 classes, 1-D truth)
     """
-    check("two_rings", **locals())
-    rng = generator(random_state)
+    rng = checked("two_rings", **locals())
     y = balanced_labels(n_samples, 2, rng)
     u = 2.0 * np.pi * rng.random(n_samples)
     radius = np.array([2.0 * ratio, 2.0])[y]
@@ -157,8 +154,7 @@ def branching_tree(
     >>> branching_tree(400, n_branches=5, random_state=0)
     Dataset('branching_tree', 400 rows x 60 columns, 5 classes, 5-D truth)
     """
-    check("branching_tree", **locals())
-    rng = generator(random_state)
+    rng = checked("branching_tree", **locals())
     steps = rng.standard_normal((n_samples, n_features))
     steps /= np.linalg.norm(steps, axis=1, keepdims=True)
     y = np.sort(np.arange(n_samples, dtype=np.int64) % n_branches)

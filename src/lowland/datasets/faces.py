@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._base.context import generator
-from lowland.datasets._base import Dataset, SeedLike, check, with_noise
+from lowland.datasets._base import Dataset, SeedLike, checked, with_noise
 
 SIDE = 32  # pixels
 SOFT = 0.05  # width of an edge, in units of half the picture
@@ -60,8 +59,7 @@ def drawn_faces(
     >>> drawn_faces(5, 4, random_state=0)
     Dataset('drawn_faces', 20 rows x 1024 columns, 5 classes, 3-D truth)
     """
-    check("drawn_faces", **locals())
-    rng = generator(random_state)
+    rng = checked("drawn_faces", **locals())
     mean, deviation = np.array(list(PERSON.values())).T
     persons = mean + deviation * np.clip(rng.standard_normal((n_persons, len(mean))), -2.0, 2.0)
     n = n_persons * n_pictures

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowland._base.context import generator
-from lowland.datasets._base import XYZ, Dataset, SeedLike, check, with_noise
+from lowland.datasets._base import XYZ, Dataset, SeedLike, checked, with_noise
 
 
 def swiss_roll(
@@ -43,8 +42,7 @@ def swiss_roll(
     >>> swiss_roll(500, hole=True, random_state=0)
     Dataset('swiss_roll', 500 rows x 3 columns, 2-D truth)
     """
-    check("swiss_roll", **locals())
-    rng = generator(random_state)
+    rng = checked("swiss_roll", **locals())
     start, end = spiral_length(np.array([1.5 * np.pi, 4.5 * np.pi]))
     truth = sheet_points(n_samples, (end - start, 21.0), hole, rng)
     t = spiral_parameter(start + truth[:, 0])
@@ -84,8 +82,7 @@ def s_curve(
     >>> s_curve(500, noise=0.05, random_state=0)
     Dataset('s_curve', 500 rows x 3 columns, 2-D truth)
     """
-    check("s_curve", **locals())
-    rng = generator(random_state)
+    rng = checked("s_curve", **locals())
     truth = sheet_points(n_samples, (3.0 * np.pi, 2.0), hole, rng)
     t = truth[:, 0] - 1.5 * np.pi
     X = np.column_stack([np.sin(t), truth[:, 1], np.sign(t) * (np.cos(t) - 1.0)])
@@ -132,8 +129,7 @@ def bent_sheet(
     >>> bent_sheet(500, bend=1.0, random_state=0)
     Dataset('bent_sheet', 500 rows x 3 columns, 2-D truth)
     """
-    check("bent_sheet", **locals())
-    rng = generator(random_state)
+    rng = checked("bent_sheet", **locals())
     length = 3.0
     truth = sheet_points(n_samples, (length, 2.0), hole, rng)
     # r (1 - cos a) = 2 r sin^2(a/2) keeps its digits when the sheet is almost flat
@@ -227,8 +223,7 @@ def helix(
     >>> helix(500, turns=2, random_state=0)
     Dataset('helix', 500 rows x 3 columns, 1-D truth)
     """
-    check("helix", **locals())
-    rng = generator(random_state)
+    rng = checked("helix", **locals())
     climb = pitch / (2.0 * np.pi)
     t = 2.0 * np.pi * turns * rng.random(n_samples)
     X = np.column_stack([np.cos(t), np.sin(t), climb * t])
@@ -263,8 +258,7 @@ def sphere(n_samples: int = 1000, *, noise: float = 0.0, random_state: SeedLike 
     >>> sphere(500, random_state=0)
     Dataset('sphere', 500 rows x 3 columns, 2-D truth)
     """
-    check("sphere", **locals())
-    rng = generator(random_state)
+    rng = checked("sphere", **locals())
     z = rng.uniform(-1.0, 1.0, size=n_samples)
     latitude = np.arcsin(z)
     longitude = rng.uniform(-np.pi, np.pi, size=n_samples)
@@ -306,8 +300,7 @@ def torus(
     >>> torus(500, tube=0.3, random_state=0)
     Dataset('torus', 500 rows x 3 columns, 2-D truth)
     """
-    check("torus", **locals())
-    rng = generator(random_state)
+    rng = checked("torus", **locals())
     u, v = 2.0 * np.pi * rng.random((2, n_samples))
     # Rejection without waste: a v that would be refused, with probability (1 - tube cos v) / 2,
     # becomes pi - v, where that same probability is the one of being kept.

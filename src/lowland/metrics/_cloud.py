@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lowland._base.constraints import Integer, Several
-from lowland._base.errors import DataError, ParameterError, shown
-from lowland._base.validation import is_sparse
+from lowland._base.errors import DataError
+from lowland._base.validation import as_array, is_sparse
 from lowland._engines.distances.metrics import Directions
 from lowland._engines.linalg import products
 from lowland._engines.linalg.centering import double_center
@@ -25,10 +23,7 @@ def checked_islands(
     islands: Any, n: int | None = None, argument: str = "islands", least: int = 0
 ) -> np.ndarray:
     """Islands as integers from ``least`` on, one for each of n rows."""
-    try:
-        codes = np.asarray(islands)
-    except ValueError:
-        raise DataError(f"{argument} is not an array; give one integer for each row.") from None
+    codes = as_array(islands, argument)
     if codes.ndim != 1 or codes.dtype.kind not in "iub" or len(codes) != (n or len(codes)):
         rows = "row" if n is None else f"of {n} rows"
         raise DataError(
@@ -43,20 +38,6 @@ def checked_islands(
     if high > len(codes):
         raise DataError(f"{argument} holds {high} for {len(codes)} rows; number them 1, 2, ...")
     return codes.astype(np.int64)
-
-
-def checked_pairs(pairs: Any, m: int) -> list[tuple[int, int]]:
-    """Different pairs of islands from 1 to m, each in order."""
-    if not isinstance(pairs, Sequence | np.ndarray) or isinstance(pairs, str):
-        raise ParameterError(f"pairs={shown(pairs)} is not allowed; give a list of pairs.")
-    for pair in pairs:
-        several = Several(Integer(1, m)).allows(pair)
-        if not several or len(pair) != 2 or pair[0] == pair[1]:
-            raise ParameterError(
-                f"pairs: {shown(pair)} is not allowed; expected two different islands from 1 to "
-                f"{m}."
-            )
-    return sorted({(int(min(pair)), int(max(pair))) for pair in pairs})
 
 
 # Rows of any table as points with Euclidean distances, for tests on a few of them.

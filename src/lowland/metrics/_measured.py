@@ -165,7 +165,8 @@ class Quality:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame() needs pandas; install it, or use to_dict().") from error
+            text = "to_frame() needs pandas, not installed; pip install pandas, or use to_dict()."
+            raise ImportError(text) from error
         return pd.DataFrame.from_dict(self.to_dict(), orient="index").rename_axis("measure")
 
     def _cells(self) -> list[tuple[str, ...]]:

@@ -77,8 +77,7 @@ class Options:
     @property
     def distances(self) -> dict[str, Any]:
         """The keywords of another measure of the same distances."""
-        known = {"metric": self.metric, "metric_params": self.metric_params}
-        return {**known, "n_jobs": self.n_jobs}
+        return {"metric": self.metric, "metric_params": self.metric_params, "n_jobs": self.n_jobs}
 
     def part(self, X: Any, rows: np.ndarray) -> Any:
         """Some rows of checked data; of a matrix of distances those among them."""

@@ -191,9 +191,6 @@ class Near(NamedTuple):
     indices: np.ndarray
     distances: np.ndarray
 
-    def first(self, k: int) -> Near:
-        return Near(self.indices[:, :k], self.distances[:, :k])
-
 
 @dataclasses.dataclass
 class _Shared:
@@ -251,7 +248,7 @@ class View:
         """The k nearest other rows of every measured row; exact unless ``approximate`` is set."""
         if self._near is None or self._near.indices.shape[1] < k:
             self._near = self._search(k, monitor)
-        return self._near.first(k)
+        return Near(self._near.indices[:, :k], self._near.distances[:, :k])
 
     @property
     def known_neighbors(self) -> np.ndarray:

@@ -182,8 +182,8 @@ def _participation(X: Any, settings: Options) -> Dimension:
     n = X.shape[0]
     groups = np.array_split(settings.rng.permutation(n), min(GROUPS, n))
     # The covariance and the inner products of rows have the same eigenvalues.
-    few_rows = X.shape[1] > max(n, WIDE)
-    matrices = (_grams if few_rows else _scatters)(X, [np.array([], int), *groups])
+    covariances = _grams if X.shape[1] > max(n, WIDE) else _scatters
+    matrices = covariances(X, [np.array([], int), *groups])
     with settings.working():
         value, *without = [_participation_ratio(S) for S in matrices]
     g, others = len(groups), np.array(without)

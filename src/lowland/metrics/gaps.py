@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import scipy.sparse
 
-from lowland._base.constraints import Integer, check_argument
-from lowland._base.errors import DataError
+from lowland._base.constraints import Integer, Several, check_argument
+from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
 from lowland._base.validation import check_matrix
@@ -20,18 +20,12 @@ from lowland._engines.graphs.laplacian import laplacian
 from lowland._engines.linalg.eigen import all_eigenpairs, smallest_eigenpairs
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
-from lowland.metrics._cloud import (
-    Cloud,
-    checked_islands,
-    checked_pairs,
-    linked_pairs,
-    neighboring_pairs,
-)
+from lowland.metrics._cloud import Cloud, checked_islands, linked_pairs, neighboring_pairs
 from lowland.metrics._comparison import check_graph_rows
 from lowland.metrics._options import Keywords, Options
 
 
-def with_bridges(gaps: list[Any], verdict_of: Callable[[float], str]) -> list[Any]:
+def with_bridges(gaps: list[Gap]) -> list[Gap]:
     """The gaps, with other verdicts where a chain of islands connects the two better.
 
     The width of a chain is its smallest cut. The widest chain between two islands lies on the
@@ -50,7 +44,7 @@ def with_bridges(gaps: list[Any], verdict_of: Callable[[float], str]) -> list[An
     return found
 
 
-def _widest_chains(gaps: list[Any]) -> dict[tuple[int, int], tuple[tuple[int, ...], float]]:
+def _widest_chains(gaps: list[Gap]) -> dict[tuple[int, int], tuple[tuple[int, ...], float]]:
     """For each two connected islands, the widest chain from one to the other, and its width.
 
     Kruskal's algorithm: a gap that joins two trees ends the chains between their islands.
@@ -213,7 +207,16 @@ def gap_test(
     members = [np.flatnonzero(codes == number) for number in range(codes.max(initial=0) + 1)]
     if graph is not None:
         check_graph_rows(graph, cloud.n)
-    found = _pairs(codes, Y, graph) if pairs is None else checked_pairs(pairs, len(members) - 1)
+    if pairs is not None:
+        found = _checked_pairs(pairs, len(members) - 1)
+    elif Y is None:  # some number may have no rows
+        found = list(itertools.combinations(np.unique(codes[codes > 0]).tolist(), 2))
+    else:  # neighbors in the map and in the data
+        Y = np.asarray(check_matrix(Y, owner="gap_test", argument="Y"), dtype=np.float64)
+        if len(Y) != len(codes):
+            raise DataError(f"Y has {len(Y)} rows, but X has {len(codes)}; give a map of the same.")
+        linked = [] if graph is None else linked_pairs(graph.indices[:, :NEIGHBORS], codes)
+        found = sorted({*neighboring_pairs(Y, codes), *linked})
     found.sort(key=lambda pair: -min(len(members[number]) for number in pair))
     seed = int(how.rng.integers(2**31))
     gaps = []
@@ -227,7 +230,7 @@ def gap_test(
             both = cloud.of(np.concatenate(rows))
             A, B = both[: len(rows[0])], both[len(rows[0]) :]
             gaps.append(gap_between(one, other, A, B, n_neighbors, rng, how.threads))
-    return with_bridges(gaps, verdict_of)
+    return with_bridges(gaps)
 
 
 def verdict_of(cut: float) -> str:
@@ -252,14 +255,22 @@ def gap_between(
     different points cannot be tested. A gap along a curve that chance may have made is unclear.
     """
     A, B = distinct(A, threads), distinct(B, threads)
-    if min(len(A), len(B)) < FEWEST_POINTS:
+    least = min(len(A), len(B))
+    if least < FEWEST_POINTS:
         return Gap(one, other, np.nan, np.nan, np.nan, "unclear")
-    severed, reference = cut_between(A, B, k, rng, threads)
-    cut = severed / min(reference, most)
-    verdict = verdict_of(cut)
+    k = max(1, min(k, least // 2))
+    both = np.concatenate([A, B])
+    side = np.arange(len(both)) >= len(A)
+    severed = crossing(both, side, k, threads) / (2 * k * least)
+    references = [gaussian_cut(both, side, k, rng, threads)]
+    for part in (A, B):
+        references += median_cuts(part, max(1, min(k, len(part) // 2)), threads)
+    # One edge at least: no cloud falls apart without a single one.
+    reference = min(max(min(references), 1 / (2 * k * least)), most)
+    verdict = verdict_of(severed / reference)
     if verdict == "real" and may_be_spacing(A, B, threads):
         verdict = "unclear"
-    return Gap(one, other, severed, min(reference, most), cut, verdict)
+    return Gap(one, other, severed, reference, severed / reference, verdict)
 
 
 def distinct(X: np.ndarray, threads: int) -> np.ndarray:
@@ -281,22 +292,6 @@ def sampled(
     few = max(round(ROWS * len(A) / (len(A) + len(B))), min(FEWEST, len(A)))
     small = np.sort(rng.choice(A, few, replace=False))
     return small, np.sort(rng.choice(B, ROWS - few, replace=False))
-
-
-def cut_between(
-    A: np.ndarray, B: np.ndarray, k: int, rng: np.random.Generator, threads: int
-) -> tuple[float, float]:
-    """The share of severed edges between two sets of points, and that of a cut through a cloud."""
-    least = min(len(A), len(B))
-    k = max(1, min(k, least // 2))
-    both = np.concatenate([A, B])
-    side = np.arange(len(both)) >= len(A)
-    severed = crossing(both, side, k, threads) / (2 * k * least)
-    references = [gaussian_cut(both, side, k, rng, threads)]
-    for part in (A, B):
-        references += median_cuts(part, max(1, min(k, len(part) // 2)), threads)
-    # One edge at least: no cloud falls apart without a single one.
-    return severed, max(min(references), 1 / (2 * k * least))
 
 
 def crossing(X: np.ndarray, side: np.ndarray, k: int, threads: int) -> int:
@@ -362,18 +357,18 @@ def median_cuts(X: np.ndarray, k: int, threads: int) -> list[float]:
     return found
 
 
-def _pairs(codes: np.ndarray, Y: Any, graph: Any) -> list[tuple[int, int]]:
-    """Neighbors in the map and in the data; without a map, all pairs of islands."""
-    if Y is None:
-        numbers = np.unique(codes[codes > 0]).tolist()  # some number may have no rows
-        return list(itertools.combinations(numbers, 2))
-    Y = np.asarray(check_matrix(Y, owner="gap_test", argument="Y"), dtype=np.float64)
-    if len(Y) != len(codes):
-        raise DataError(f"Y has {len(Y)} rows, but X has {len(codes)}; give a map of the same.")
-    found = neighboring_pairs(Y, codes)
-    if graph is not None:
-        found += linked_pairs(graph.indices[:, :NEIGHBORS], codes)
-    return sorted(set(found))
+def _checked_pairs(pairs: Any, m: int) -> list[tuple[int, int]]:
+    """Different pairs of islands from 1 to m, each in order."""
+    if not isinstance(pairs, Sequence | np.ndarray) or isinstance(pairs, str):
+        raise ParameterError(f"pairs={shown(pairs)} is not allowed; give a list of pairs.")
+    for pair in pairs:
+        several = Several(Integer(1, m)).allows(pair)
+        if not several or len(pair) != 2 or pair[0] == pair[1]:
+            raise ParameterError(
+                f"pairs: {shown(pair)} is not allowed; expected two different islands from 1 to "
+                f"{m}."
+            )
+    return sorted({(int(min(pair)), int(max(pair))) for pair in pairs})
 
 
 # Whether one island of a map holds two groups that the data separate.

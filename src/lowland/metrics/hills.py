@@ -46,7 +46,10 @@ def islands(Y: np.ndarray) -> np.ndarray:
     n, d = Y.shape
     if d not in CELLS:
         raise DataError(f"islands are found in maps of 1, 2 or 3 dimensions, not {d}.")
-    low, high = _frame(Y)
+    # The box of the map without far outliers, which would make the cells too large.
+    low, high = np.quantile(Y, [0.001, 0.999], axis=0)
+    margin = 0.1 * (high - low)
+    low, high = np.maximum(low - margin, Y.min(axis=0)), np.minimum(high + margin, Y.max(axis=0))
     longest = float((high - low).max())
     if n < 2 * FEWEST or not longest > 0:
         return np.ones(n, dtype=np.int32)
@@ -65,13 +68,6 @@ def islands(Y: np.ndarray) -> np.ndarray:
     height = under_kernel.ravel()
     hill[~inside | (height[place] < SPARSE * height[hill])] = -1
     return _by_size(hill, max(FEWEST, n // 500))
-
-
-def _frame(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The box of the map without far outliers, which would make the cells too large."""
-    low, high = np.quantile(Y, [0.001, 0.999], axis=0)
-    margin = 0.1 * (high - low)
-    return np.maximum(low - margin, Y.min(axis=0)), np.minimum(high + margin, Y.max(axis=0))
 
 
 def _kernel_width(counts: np.ndarray, place: np.ndarray, wanted: float) -> float:
@@ -177,9 +173,7 @@ def _by_size(hill: np.ndarray, fewest: int) -> np.ndarray:
     hills, member, sizes = np.unique(hill, return_inverse=True, return_counts=True)
     sizes[(hills < 0) | (sizes < fewest)] = 0
     order = np.argsort(-sizes, kind="stable")
-    number = np.zeros(len(hills), dtype=np.int32)
-    number[order] = np.arange(1, len(hills) + 1)
-    number[sizes == 0] = 0
+    number = np.where(sizes > 0, np.argsort(order) + 1, 0).astype(np.int32)
     return number[member]
 
 

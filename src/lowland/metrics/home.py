@@ -175,8 +175,7 @@ def map_agreement(
     k = min(int(n_neighbors), max(1, (n - 1) // 4))
     with limit_blas(1):
         graphs = [neighbor_graph(Y, k, threads=threads) for Y in maps]
-    rows = np.arange(n)
-    common = np.zeros(n)
+    rows, common = np.arange(n), np.zeros(n)
     for near, other, Y in ((0, 1, maps[1]), (1, 0, maps[0])):
         ids, seen = graphs[near].indices, graphs[other]
         hit = positions(ids, seen.indices) < k

@@ -8,7 +8,7 @@ import numpy as np
 
 from lowland._base.constraints import Integer, Null, check_argument
 from lowland._base.errors import DataError
-from lowland._base.validation import is_sparse
+from lowland._base.validation import as_array, is_sparse
 from lowland._engines.distances.distance_rows import row_squares, true_distances, unit_rows
 from lowland._engines.distances.metrics import Directions
 from lowland._engines.linalg.products import row_blocks
@@ -293,10 +293,7 @@ def missing_p_values(missing: np.ndarray, n: int, n_neighbors: int, reach: int) 
     """
     from scipy.special import gammaln
 
-    try:
-        shares = np.asarray(missing)
-    except ValueError:
-        raise DataError("missing is not an array; give one share for each row.") from None
+    shares = as_array(missing, "missing")
     if shares.dtype.kind not in "fiu":
         raise DataError(f"missing has the type {shares.dtype}; expected an array of numbers.")
     if not ((shares >= 0) & (shares <= 1) | np.isnan(shares)).all():

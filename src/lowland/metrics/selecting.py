@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer, Seed, check_argument
-from lowland._base.errors import DataError, ParameterError
+from lowland._base.constraints import Integer, Seed, Several, check_argument
+from lowland._base.errors import DataError
 from lowland._base.validation import check_matrix
 from lowland.selection._base import read_classes
 from lowland.selection._wrapper import default_model, fitted_copy, reported
@@ -80,7 +80,11 @@ def selection_curve(
     y = read_classes(y, len(X), owner="selection_curve").codes
     check_argument("cv", cv, Integer(2))
     check_argument("random_state", random_state, Seed())
-    wanted = _sizes(sizes, X.shape[1])
+    p = X.shape[1]
+    if sizes is None or isinstance(sizes, range):
+        sizes = list(range(1, min(p, 10) + 1) if sizes is None else sizes)
+    check_argument("sizes", sizes, Integer(1, p) | Several(Integer(1, p)))
+    wanted = np.unique(sizes)
     model = default_model(True, False) if estimator is None else estimator
     rarest = int(np.bincount(y).min())
     if rarest < cv:
@@ -99,18 +103,6 @@ def selection_curve(
                 scores[fold, place] = fitted.score(X[test][:, columns], y[test])
     errors = scores.std(axis=0, ddof=1) / np.sqrt(len(scores))
     return SelectionCurve(wanted, scores.mean(axis=0), errors)
-
-
-def _sizes(sizes: Any, p: int) -> np.ndarray:
-    if sizes is None:
-        return np.arange(1, min(p, 10) + 1)
-    try:
-        wanted = np.unique(np.asarray(sizes, dtype=np.int64))
-    except (TypeError, ValueError, OverflowError):
-        wanted = np.empty(0, np.int64)
-    if wanted.size == 0 or wanted[0] < 1 or wanted[-1] > p:
-        raise ParameterError(f"sizes={sizes!r} is not allowed; expected numbers from 1 to {p}.")
-    return wanted
 
 
 def _columns(selector: Any, size: int) -> np.ndarray:

@@ -213,8 +213,7 @@ class KNNTransformer(Estimator):
         if self._has_distances:
             found = search.given_neighbors(X, self._stored, monitor=run.monitor)
         else:
-            rows: Any = self.fitted_rows_
-            cells = search.joins_by_cells(rows, self.metric)
+            rows, cells = self.fitted_rows_, search.joins_by_cells(self.fitted_rows_, self.metric)
             found = query_fitted(rows, X, self._stored, run=run, approximate=cells, **self._search)
         return self._csr(found.indices, found.distances)
 
@@ -243,8 +242,8 @@ class KNNTransformer(Estimator):
     @property
     def _search(self) -> dict[str, Any]:
         """How neighbors are searched."""
-        metric = {"metric": self.metric, "metric_params": self.metric_params}
-        return {**metric, "method": self.algorithm}
+        metric, params = self.metric, self.metric_params
+        return {"metric": metric, "metric_params": params, "method": self.algorithm}
 
     @property
     def _stored(self) -> int:

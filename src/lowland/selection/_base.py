@@ -58,8 +58,7 @@ class Selector(Estimator):
         known = getattr(self, "feature_names_in_", None)
         if input_features is None:
             p = self.n_features_in_
-            names = [f"x{i}" for i in range(p)] if known is None else known
-            return np.asarray(names, dtype=object)[self.support_]
+            input_features = [f"x{i}" for i in range(p)] if known is None else known
         names = np.asarray(input_features, dtype=object)
         if len(names) != self.n_features_in_:
             raise DataError(
@@ -92,21 +91,14 @@ class Selector(Estimator):
         columns = np.flatnonzero(self.support_)
         if is_sparse(X):
             return X.tocsr()[:, columns]
-        frame = self._frame(X, columns)
-        if frame is not None:
-            return frame
-        array = np.asarray(X)
-        rows = array if array.dtype.kind in "fiub" else checked
-        return self._in_container(np.ascontiguousarray(rows[:, columns]), X)
-
-    def _frame(self, X: Any, columns: np.ndarray) -> Any:
-        """The columns of a data frame, each with its type, if output of the same kind is wanted."""
-        wanted = self._output()
+        wanted = self._output()  # a data frame of the same kind keeps the type of each column
         if wanted == "pandas" and hasattr(X, "iloc"):
             return X.iloc[:, columns]
         if wanted == "polars" and type(X).__module__.startswith("polars"):
             return X[:, columns.tolist()]
-        return None
+        array = np.asarray(X)
+        rows = array if array.dtype.kind in "fiub" else checked
+        return self._in_container(np.ascontiguousarray(rows[:, columns]), X)
 
     # --- what methods call ------------------------------------------------------------------
 

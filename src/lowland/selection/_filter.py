@@ -14,10 +14,11 @@ from lowland._base.params import param
 from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.validation import check_size, is_sparse
-from lowland._engines.linalg.class_moments import ClassColumns, class_columns, labeled_columns
+from lowland._engines.linalg import class_moments
+from lowland._engines.linalg.class_moments import ClassColumns, LabeledColumns
+from lowland._engines.linalg.moments import ColumnSums, merge_columns
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.selection._base import Selector, read_target, require_two
-from lowland.selection._chunk_sums import merged_sums
 
 
 def constant_columns(X: Any) -> np.ndarray:
@@ -29,6 +30,26 @@ def constant_columns(X: Any) -> np.ndarray:
     for rows in row_blocks(X.shape[0], rows_within(8 * X.shape[1])):
         same &= (X[rows] == X[0]).all(axis=0)
     return same
+
+
+# What is summed over chunks: columns, columns by class, or what a filter sums by itself.
+
+
+def scatter_ratio(sums: ClassColumns) -> np.ndarray:
+    """Sum of squares between classes over that within classes, of each column."""
+    counts, means, squares = sums
+    mean = means[0] + counts / counts.sum() @ (means - means[0])
+    between = counts @ (means - mean) ** 2
+    return between / squares.sum(axis=0)
+
+
+def merged_sums(a: Any, b: Any, owner: str) -> Any:
+    """Sums of the rows of both; they have the least and greatest value of each column."""
+    if type(a) is not type(b):
+        raise DataError("the labels are text in some rows and numbers in others; use one kind.")
+    if isinstance(a, LabeledColumns):
+        return class_moments.merge_labeled(a, b, owner)
+    return merge_columns(a, b) if isinstance(a, ColumnSums) else a.merged(b)
 
 
 class Filter(Selector):
@@ -132,11 +153,17 @@ class ClassFilter(Filter):
         """The score of each column."""
         raise NotImplementedError
 
+    def _check_values(self, X: Any) -> None:
+        """Refuse values that the score is not made for."""
+
     def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
-        return self._score_classes(class_columns(X, target.codes, len(target.classes)))
+        self._check_values(X)
+        sums = class_moments.class_columns(X, target.codes, len(target.classes))
+        return self._score_classes(sums)
 
     def _block_sums(self, block: Block) -> Any:
-        return labeled_columns(block.X, block.y, type(self).__name__)
+        self._check_values(block.X)
+        return class_moments.labeled_columns(block.X, block.y, type(self).__name__)
 
     def _score_sums(self, sums: Any, n: int) -> np.ndarray:
         require_two(sums.classes, type(self).__name__)

@@ -122,7 +122,12 @@ class Wrapper(Selector):
         scores[varying] = found.scores
         order = np.concatenate([varying[found.order], rest])
         self._keep(order, found.n_kept if wanted is None else wanted, scores)
-        self._keep_path(found, varying)
+        self.path_sizes_ = found.support.sum(axis=1)
+        self.path_support_ = np.zeros((len(found.support), X.shape[1]), dtype=bool)
+        self.path_support_[:, varying] = found.support
+        self.path_scores_, n_folds = found.fold_scores.mean(axis=1), found.fold_scores.shape[1]
+        spread = found.fold_scores.std(axis=1, ddof=1 if n_folds > 1 else 0)
+        self.path_errors_ = spread / np.sqrt(n_folds)
 
     def _folds(self, target: Any, run: FitContext) -> list[tuple[np.ndarray, np.ndarray]]:
         """Rows to fit and rows to score, per fold; shuffled, with balanced classes."""
@@ -149,14 +154,6 @@ class Wrapper(Selector):
         """The best set of columns of each size, and its score."""
         self._require_fitted()
         return Path(self.path_sizes_, self.path_scores_, self.path_errors_, self.path_support_)
-
-    def _keep_path(self, found: SearchResult, varying: np.ndarray) -> None:
-        self.path_sizes_ = found.support.sum(axis=1)
-        self.path_support_ = np.zeros((len(found.support), self.n_features_in_), dtype=bool)
-        self.path_support_[:, varying] = found.support
-        self.path_scores_, n_folds = found.fold_scores.mean(axis=1), found.fold_scores.shape[1]
-        spread = found.fold_scores.std(axis=1, ddof=1 if n_folds > 1 else 0)
-        self.path_errors_ = spread / np.sqrt(n_folds)
 
     # --- parameters of the model, named as in scikit-learn: estimator__alpha --------------------
 

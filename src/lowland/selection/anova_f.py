@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowland._engines.linalg.class_moments import ClassColumns
-from lowland.selection._chunk_sums import scatter_ratio
-from lowland.selection._filter import ClassFilter
+from lowland.selection._filter import ClassFilter, scatter_ratio
 
 
 class AnovaF(ClassFilter):

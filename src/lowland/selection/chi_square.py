@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.context import FitContext
 from lowland._base.errors import DataError
-from lowland._base.rows.chunks import Block
 from lowland._base.validation import column_label, is_sparse
 from lowland._engines.linalg.class_moments import ClassColumns
 from lowland.selection._filter import ClassFilter
@@ -52,15 +50,7 @@ class ChiSquare(ClassFilter):
         expected = np.outer(counts / counts.sum(), observed.sum(axis=0))
         return ((observed - expected) ** 2 / expected).sum(axis=0)
 
-    def _score(self, X: Any, target: Any, run: FitContext) -> np.ndarray:
-        self._refuse_negative(X)
-        return super()._score(X, target, run)
-
-    def _block_sums(self, block: Block) -> Any:
-        self._refuse_negative(block.X)
-        return super()._block_sums(block)
-
-    def _refuse_negative(self, X: Any) -> None:
+    def _check_values(self, X: Any) -> None:
         smallest = X.min(axis=0)
         smallest = smallest.toarray().ravel() if is_sparse(smallest) else smallest
         if (smallest < 0).any():

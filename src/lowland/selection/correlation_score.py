@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,11 +11,11 @@ from lowland._base.errors import DataError
 from lowland._base.rows.chunks import Block
 from lowland._base.targets import check_numbers
 from lowland._base.validation import is_sparse
+from lowland._engines.linalg import products
 from lowland._engines.linalg.class_moments import labeled_columns
-from lowland._engines.linalg.moments import column_moments
+from lowland._engines.linalg.moments import ColumnSums, column_moments, column_sums, merge_columns
 from lowland.selection._base import holds_numbers, read_classes, require_two
-from lowland.selection._chunk_sums import CrossSums, cross_sums, scatter_ratio
-from lowland.selection._filter import Filter
+from lowland.selection._filter import Filter, scatter_ratio
 
 
 class CorrelationScore(Filter):
@@ -87,3 +87,45 @@ class CorrelationScore(Filter):
         # of two classes r^2 = B / (B + W), with the squares between and within them
         ratio = scatter_ratio(sums.by_class)
         return np.where(np.isinf(ratio), 1.0, np.sqrt(ratio / (1.0 + ratio)))
+
+
+# Sums of a table in chunks with a target of numbers.
+
+
+class CrossSums(NamedTuple):
+    """Sums of the columns and of the target, and sum_i (x_i - m)(y_i - t) of each column."""
+
+    columns: ColumnSums
+    target: ColumnSums
+    cross: np.ndarray
+
+    @property
+    def low(self) -> np.ndarray:
+        return self.columns.low
+
+    @property
+    def high(self) -> np.ndarray:
+        return self.columns.high
+
+    def merged(self, other: CrossSums) -> CrossSums:
+        n_a, n_b = int(self.target.known[0]), int(other.target.known[0])
+        apart = other.columns.mean - self.columns.mean
+        apart = apart * (other.target.mean - self.target.mean)
+        return CrossSums(
+            merge_columns(self.columns, other.columns),
+            merge_columns(self.target, other.target),
+            self.cross + other.cross + apart * (n_a * (n_b / (n_a + n_b))),
+        )
+
+
+def cross_sums(X: Any, y: Any, owner: str) -> CrossSums:
+    """Sums of columns with a target of numbers."""
+    numbers = check_numbers(y, X.shape[0], owner=owner)[:, None]
+    target, columns = column_sums(numbers), column_sums(X)
+    rows = X.astype(np.float64, copy=False)
+    away = numbers - target.mean
+    if is_sparse(X):  # sum_i x_i (y_i - t): the means of both cancel
+        cross = products.transpose_times(rows, np.zeros(X.shape[1]), away, 1)
+    else:
+        cross = np.einsum("ij,ik->jk", rows - columns.mean, away)
+    return CrossSums(columns, target, cross[:, 0])

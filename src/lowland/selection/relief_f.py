@@ -131,23 +131,20 @@ class ReliefF(Filter):
         spread = X.max(axis=0) / 2 - low / 2  # the range itself may overflow
         U = ((X / 2 - low / 2) / np.where(spread > 0, spread, 1)).astype(X.dtype)
         share = np.bincount(codes) / n
-        rows = self._rows(n, run)
+        rows = np.arange(n)
+        if self.n_samples is not None:
+            if self.n_samples > n:
+                raise ParameterError(
+                    f"ReliefF: n_samples={self.n_samples} is more than the {n} rows of X; None "
+                    "takes all rows."
+                )
+            rows = np.sort(run.rng.choice(n, self.n_samples, replace=False))
         weights = np.zeros(X.shape[1])
         for near in nearest_by_class(U, codes, rows, self.n_neighbors, run):
             own = codes[near.rows] == near.code
             gain = np.where(own, -1.0, share[near.code] / (1 - share[codes[near.rows]]))
             weights += differences(U, near.rows, near.neighbors, gain)
         return weights / len(rows)
-
-    def _rows(self, n: int, run: FitContext) -> np.ndarray:
-        if self.n_samples is None:
-            return np.arange(n)
-        if self.n_samples > n:
-            raise ParameterError(
-                f"ReliefF: n_samples={self.n_samples} is more than the {n} rows of X; None takes "
-                "all rows."
-            )
-        return np.sort(run.rng.choice(n, self.n_samples, replace=False))
 
 
 def differences(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -117,11 +116,9 @@ class Walk:
 
     def best_step(self, add: bool, phase: Phase) -> Step:
         """The best set with one column more, or one less."""
-        moves: Iterable[int] = range(self.trials.p) if add else self.columns
+        others = [j for j in range(self.trials.p) if j not in self.columns]
         steps = []
-        for j in moves:
-            if add and j in self.columns:
-                continue
+        for j in others if add else self.columns:
             columns = (*self.columns, j) if add else tuple(c for c in self.columns if c != j)
             steps.append(Step(columns, self.trials.score(columns), j))
             phase.advance()

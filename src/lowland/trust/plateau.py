@@ -86,21 +86,13 @@ def check_parameters(cls: type[Reducer], parameter: str, fixed: dict[str, Any]) 
 # A plateau of a parameter in one sentence.
 
 
-def plateau_sentence(
-    parameter: str,
-    values: Sequence[float],
-    excess: Sequence[float],
-    overlap: Sequence[float],
-    on: Sequence[bool],
-    default: float,
-    recommended: float,
-    noise: float,
-) -> str:
+def plateau_sentence(found: Plateau, noise: float) -> str:
     """Which values show the same, how much, and whether the default is one of them.
 
     An excess up to ``noise`` may be chance; then only the agreement of two halves distinguishes
     the values.
     """
+    parameter, values, excess, overlap, on, default, recommended, *_ = found
     name = parameter if "_" in parameter else parameter.capitalize()
     what, several = f"{name} {_span(values, on)}", sum(on) > 1
     if max(excess) <= noise:
@@ -110,17 +102,18 @@ def plateau_sentence(
             f"{'are' if several else 'is'} steadiest between halves of the rows"
         )
     else:
-        shown = [one for one, there in zip(excess, on, strict=True) if there]
+        shown = sorted(one for one, there in zip(excess, on, strict=True) if there)
+        ends = dict.fromkeys([_share(shown[0]), _share(shown[-1])])  # one if they are the same
         text = (
             f"{what} {'show the same' if several else 'shows most'}: neighbors kept beyond chance "
-            f"{_range(min(shown), max(shown))}"
+            f"{' to '.join(ends)}"
         )
     if recommended == default:
         lies = "lies on this plateau" if several else "is this value"
         return f"{text}; the default {default:g} {lies}."
     if math.isnan(default):
         return f"{text}; take {recommended:g}."
-    place = list(values).index(default)
+    place = values.index(default)
     return (
         f"{text}; the default {default:g} keeps {_share(excess[place])}, and maps of two "
         f"halves share {_share(overlap[place])} of their neighbors (at best "
@@ -137,10 +130,6 @@ def _span(values: Sequence[float], on: Sequence[bool]) -> str:
     if places[-1] - places[0] == len(places) - 1:
         return f"{texts[0]} to {texts[-1]}"
     return f"{', '.join(texts[:-1])} and {texts[-1]}"
-
-
-def _range(low: float, high: float) -> str:
-    return _share(low) if _share(low) == _share(high) else f"{_share(low)} to {_share(high)}"
 
 
 def _share(value: float) -> str:
@@ -308,6 +297,10 @@ def parameter_plateau(
     declared: Any = cls.parameters()[parameter].default
     default = float(declared) if Real().allows(declared) else math.nan
     X = check_data(X, n_jobs)
+    if like is not None:
+        like = check_matrix(like, owner="parameter_plateau", argument="like")
+        if len(like) != X.shape[0]:
+            raise DataError(f"like has {len(like)} rows, but X has {X.shape[0]}; give a map of X.")
     tried = check_values(parameter, values, default)
     check_argument("rows", rows, Integer(FEWEST_ROWS))
     check_argument("seed", seed, Integer(0))
@@ -334,14 +327,13 @@ def parameter_plateau(
     excess = [one.excess for one in found]
     overlap = [float(one.overlap.mean()) for one in found]
     noise = MARGIN + ERRORS * max(_error(one.recall) + _error(one.null_recall) for one in found)
-    text = plateau_sentence(parameter, known, excess, overlap, on, default, best, noise)
-    maps = [one.Y for one in found]
-    reference = maps[0] if like is None else _rows_of_map(like, X.shape[0], some.rows)
+    reference = found[0].Y if like is None else like[some.rows]
     shown_maps = [
-        OtherMap(f"{parameter} {value:g}", some.rows, turned_like(reference, Y))
-        for value, Y in zip(known, maps, strict=True)
+        OtherMap(f"{parameter} {value:g}", some.rows, turned_like(reference, one.Y))
+        for value, one in zip(known, found, strict=True)
     ]
-    return Plateau(parameter, known, excess, overlap, on, default, best, text, shown_maps)
+    plateau = Plateau(parameter, known, excess, overlap, on, default, best, "", shown_maps)
+    return plateau._replace(sentence=plateau_sentence(plateau, noise))
 
 
 # --- rows and maps ----------------------------------------------------------------------------
@@ -380,14 +372,6 @@ def _maps(
             )
         phase.advance()
     return maps
-
-
-def _rows_of_map(Y: Any, n: int, rows: np.ndarray) -> np.ndarray:
-    """Some rows of a map of all n rows."""
-    Y = check_matrix(Y, owner="parameter_plateau", argument="like")
-    if len(Y) != n:
-        raise DataError(f"like has {len(Y)} rows, but X has {n}; give a map of X.")
-    return Y[rows]
 
 
 # --- what is measured -------------------------------------------------------------------------

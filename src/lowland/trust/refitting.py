@@ -20,6 +20,7 @@ from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.procrustes import turned_like
 from lowland.metrics import island_stability, islands, map_agreement
 from lowland.metrics._cloud import Cloud
+from lowland.metrics._comparison import of_all
 from lowland.metrics._options import Options
 from lowland.trust.result import OtherMap, Stability, Trust
 
@@ -128,11 +129,6 @@ class RefitPart(NamedTuple):
     is_null: bool  # whether the data only resemble these rows, but are without structure
 
 
-def refit_rows(n: int) -> int:
-    """How many of n rows a refit takes: 3/4 of few, 1/6 of many, at most 10 000."""
-    return int(min(MOST_ROWS, max(LARGE_SHARE * n, min(SMALL_SHARE * n, SMALL))))
-
-
 class Refits:
     """Maps made again: of rows of the data, and of rows without structure that resemble them.
 
@@ -147,9 +143,9 @@ class Refits:
         self._wide = self.euclidean and (is_sparse(X) or X.shape[1] > MOST_COMPONENTS)
 
     def size(self) -> int:
-        """The number of rows of a refit."""
-        m = refit_rows(self.X.shape[0])
-        return min(m, DISTANCE_ROWS) if self.distances else m
+        """How many of n rows a refit takes: 3/4 of few, 1/6 of many, at most 10 000."""
+        n, most = self.X.shape[0], DISTANCE_ROWS if self.distances else MOST_ROWS
+        return int(min(most, max(LARGE_SHARE * n, min(SMALL_SHARE * n, SMALL))))
 
     @property
     def no_null(self) -> str:
@@ -219,21 +215,17 @@ def _takes_part(make_map: MakeMap) -> bool:
 REFITS = 3
 
 
-class Agreement(NamedTuple):
-    """How much the neighbors of points agree between maps: at each, on average, by chance."""
+def _agreement(
+    maps: list[np.ndarray], rows: np.ndarray, n: int, threads: int
+) -> tuple[np.ndarray, float, float]:
+    """The share of neighbors that two maps of some of n rows have in common, by all pairs of maps.
 
-    points: np.ndarray
-    mean: float
-    chance: float
-
-    @classmethod
-    def of(cls, maps: list[np.ndarray], rows: np.ndarray, n: int, threads: int) -> Agreement:
-        """Of all pairs of maps of some of n rows; NaN for the others."""
-        every = itertools.combinations(maps, 2)
-        pairs = [map_agreement(one, other, n_jobs=threads) for one, other in every]
-        points = np.full(n, np.nan)
-        points[rows] = np.mean([pair.points for pair in pairs], axis=0)
-        return cls(points, float(np.mean([pair.mean for pair in pairs])), pairs[0].chance)
+    At each point (NaN for other rows), on average, and of unrelated maps.
+    """
+    every = itertools.combinations(maps, 2)
+    pairs = [map_agreement(one, other, n_jobs=threads) for one, other in every]
+    points = of_all(np.mean([pair.points for pair in pairs], axis=0), rows, n)
+    return points, float(np.mean([pair.mean for pair in pairs])), pairs[0].chance
 
 
 def stability_of_refits(
@@ -257,26 +249,25 @@ def stability_of_refits(
             maps.append((rows, source.map_of(source.of(rows), part, 1 + number, columns)))
             phase.advance(1)
     cores = [Z[np.searchsorted(rows, core)] for rows, Z in maps]
-    agreement = Agreement.of(cores, core, n, source.options.threads)
+    agreement = _agreement(cores, core, n, source.options.threads)
     return _stability(agreement, found, "refit", maps), maps[0][1]
 
 
 def stability_of_others(found: Trust, others: Sequence[np.ndarray], threads: int) -> Stability:
     """Other maps of the same rows, such as those of other seeds, compared with one another."""
     every = np.arange(len(found.coordinates))
-    agreement = Agreement.of([found.coordinates, *others], every, len(every), threads)
+    agreement = _agreement([found.coordinates, *others], every, len(every), threads)
     return _stability(agreement, found, "other map", [(every, Z) for Z in others])
 
 
 def _stability(
-    agreement: Agreement, found: Trust, title: str, maps: Sequence[tuple[np.ndarray, np.ndarray]]
+    agreement: Any, found: Trust, title: str, maps: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> Stability:
     """Islands of a map looked for in other maps, which are turned to resemble it."""
     Y, island_of = found.coordinates, found.island_of
     shown, others = [], []
     for number, (rows, Z) in enumerate(maps, start=1):
         shown.append(turned(f"{title} {number}", rows, Z, Y[rows]))
-        others.append(np.full(len(Y), -1))
-        others[-1][rows] = islands_of(Z)
+        others.append(of_all(islands_of(Z), rows, len(Y), -1))
     islands = island_stability(island_of, others) if island_of.max(initial=0) else []
     return Stability(*agreement, islands, shown)

@@ -163,7 +163,14 @@ class Trust:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the values of single points and the maps, in plain values for JSON."""
-        points, stability, chance = self.points, self.stability, self.chance
+        points, stability, chance = self.points, None, None
+        if self.stability is not None:
+            stability = {"agreement": self.stability.agreement, "chance": self.stability.chance}
+            maps = self.stability.refits
+            stability["maps"] = [{"title": each.title, "rows": len(each.rows)} for each in maps]
+        if self.chance is not None:
+            chance = self.chance._asdict()
+            del chance["null"]
         return {
             "sentences": [sentence._asdict() for sentence in self.sentences],
             "points": {
@@ -186,18 +193,8 @@ class Trust:
                 for island in self.islands
             ],
             "gaps": [_plain_gap(gap) for gap in self.gaps],
-            "stability": None
-            if stability is None
-            else {
-                "agreement": stability.agreement,
-                "chance": stability.chance,
-                "maps": [
-                    {"title": each.title, "rows": len(each.rows)} for each in stability.refits
-                ],
-            },
-            "chance": None
-            if chance is None
-            else {name: value for name, value in chance._asdict().items() if name != "null"},
+            "stability": stability,
+            "chance": chance,
             "contrast": {name: _plain(value) for name, value in self.contrast._asdict().items()},
             "reasons": self.reasons,
         }

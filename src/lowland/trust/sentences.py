@@ -6,7 +6,6 @@ An island is a cluster of the map as the eye sees it: a hill of the density of i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -88,11 +87,11 @@ def _about_gaps(gaps: list[Gap], islands: list[Island]) -> Sentence:
     elif len(kinds[gaps[0].verdict]) == n:
         text = f"{'Both' if n == 2 else f'All {n}'} {between} are {word}"
     else:
-        parts = [
-            f"{len(found)} {_is(found)} {GAP_WORDS[kind]}{_named(found) if kind != 'real' else ''}"
-            for kind, found in kinds.items()
-            if found
-        ]
+        parts = []
+        for kind, found in kinds.items():
+            which = "" if kind == "real" else _named(found)
+            verb = "is" if len(found) == 1 else "are"
+            parts += [f"{len(found)} {verb} {GAP_WORDS[kind]}{which}"] if found else []
         text = f"Of {n} {between}, {_joined(parts)}"
     return Sentence("gaps", level, f"{text}.")
 
@@ -171,10 +170,6 @@ def _about_contrast(contrast: Contrast, gaps: list[Gap]) -> Iterator[Sentence]:
         text += f"; distances between islands {follow} those in the data (Spearman "
         text += f"{contrast.centers:.2f})"
     yield Sentence("contrast", "caution" if doubtful else "fine", f"{text}.")
-
-
-def _is(found: list[Any]) -> str:
-    return "is" if len(found) == 1 else "are"
 
 
 def _named(gaps: list[Gap]) -> str:

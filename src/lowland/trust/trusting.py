@@ -18,7 +18,7 @@ from lowland._engines.distances.metrics import from_products
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics import Comparison, gap_test, inner_gaps, silhouette
 from lowland.metrics._cloud import Cloud, linked_pairs, neighboring_pairs
-from lowland.metrics._comparison import check_graph
+from lowland.metrics._comparison import check_graph, of_all
 from lowland.metrics._options import Options
 from lowland.metrics._views import Work
 from lowland.metrics.home import PointHome, homes
@@ -60,8 +60,7 @@ def judged_points(
     part = options.part(compared.data.X, rows)
     some = Comparison(part, compared.map.table[rows], sample=None, **options.distances)
     near = Neighborhoods.of(some, None, NEIGHBORS, None, {})
-    neighbors = np.full((n, near.k), -1, np.int64)
-    neighbors[rows] = rows[near.in_data.indices[:, : near.k]]
+    neighbors = of_all(rows[near.in_data.indices[:, : near.k]], rows, n, -1)
     return JudgedPoints(rows, near, homes(near).of_all(rows, n), neighbors)
 
 
@@ -209,19 +208,15 @@ def affordable_rows(
     """
     n, p = X.shape
     budget = max(LEAST_SECONDS, SHARE * (LIKE_TSNE * n if map_seconds is None else map_seconds))
+    affordable = min(n, available_memory() // 2 // POINT_BYTES)
     # A method that found so many neighbors took longer than what is left to do.
-    known = graph is not None and graph.n_neighbors >= min(LISTED, max(1, (n - 1) // 4))
-    paid = n if known else _searched(X, metric, budget, p)
-    affordable = max(FEWEST, min(paid, available_memory() // 2 // POINT_BYTES))
-    return None if affordable >= n else affordable
-
-
-def _searched(X: Any, metric: Any, budget: float, p: int) -> int:
-    """The number m of points with POINT m + pair m^2 = budget, rounded to thousands."""
-    fast = not is_sparse(X) and from_products(metric)
-    pair = PAIR + WIDE_PAIR * p if fast else Work.of(X, metric).pair
-    m = (math.sqrt(POINT**2 + 4 * pair * budget) - POINT) / (2 * pair)
-    return int(m) if m < 1000 else int(m) // 1000 * 1000
+    if graph is None or graph.n_neighbors < min(LISTED, max(1, (n - 1) // 4)):
+        fast = not is_sparse(X) and from_products(metric)
+        pair = PAIR + WIDE_PAIR * p if fast else Work.of(X, metric).pair
+        # the number m of points with POINT m + pair m^2 = budget, rounded to thousands
+        m = int((math.sqrt(POINT**2 + 4 * pair * budget) - POINT) / (2 * pair))
+        affordable = min(affordable, m if m < 1000 else m // 1000 * 1000)
+    return None if max(FEWEST, affordable) >= n else max(FEWEST, affordable)
 
 
 FEWEST_ROWS = 10
@@ -326,8 +321,7 @@ def trust(
         if graph.indices.min(initial=0) >= 0:
             compared.data.take_neighbors(graph)
     Y = np.asarray(compared.map.table, dtype=np.float64)
-    known = {**options.distances, "random_state": random_state}
-    island_of = islands_of(Y)
+    known, island_of = {**options.distances, "random_state": random_state}, islands_of(Y)
     judged = judged_points(compared, options, most_points, random_state)
     cloud = Cloud(compared.data.X, options)
     gaps = gap_test(cloud, island_of, pairs=judged.island_pairs(Y, island_of), **known)
@@ -387,18 +381,15 @@ def with_refits(
     Y = found.coordinates
     if source.X.shape[0] != len(Y):
         raise DataError(f"X has {source.X.shape[0]} rows, but the map has {len(Y)}.")
-    reasons = dict(found.reasons)
-    stability, chance = found.stability, found.chance
+    reasons, stability, chance = dict(found.reasons), found.stability, found.chance
     if others:
         stability = refitting.stability_of_others(found, _checked(others, Y), options.threads)
-        del reasons["stability"]
+        reasons.pop("stability", None)
     if make_map is not None:
         refits, chance, why = _refitted(source, found)
         stability = stability or refits
-        for part in ("stability", "chance"):
-            reasons.pop(part, None)
-        missing = {"stability": stability, "chance": chance}
-        reasons |= {part: why[part] for part, made in missing.items() if made is None}
+        made = {"stability": stability, "chance": chance}
+        reasons = {part: why[part] for part in made if made[part] is None}
     by_island = {each.island: each for each in stability.islands} if stability else {}
     islands = [each._replace(stability=by_island.get(each.number)) for each in found.islands]
     parts = {"stability": stability, "chance": chance, "reasons": reasons}

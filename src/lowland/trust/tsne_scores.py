@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from lowland import _native
-from lowland._base.constraints import Integer, Real, check_argument
+from lowland._base.constraints import Integer, Real, Several, check_argument
 from lowland._base.context import FitContext, generator
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.errors import DataError, ParameterError
 from lowland._base.monitor import Monitor
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import is_sparse
@@ -27,6 +27,7 @@ from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 from lowland._engines.neighbors.index import query_fitted
 from lowland._engines.neighbors.search import neighbor_graph, stored_graph
+from lowland.metrics._comparison import of_all
 
 ALL_PAIRS = 5_000  # rows of a map up to which all are measured by default
 EXACT_Z = 100_000  # rows up to which Z is summed over all pairs
@@ -102,9 +103,7 @@ def singularity_score(
     least = _smallest(H)
     with np.errstate(divide="ignore"):
         score = np.where(least > 0, 1 / least, np.inf)
-    found = np.full(len(Y), np.nan)
-    found[measured] = score
-    return found
+    return of_all(score, measured, len(Y))
 
 
 def perturbation_score(
@@ -179,9 +178,7 @@ def perturbation_score(
                 away = np.sqrt(((Z - Y[some]) ** 2).sum(axis=1))
                 farthest[block] = np.maximum(farthest[block], away)
     width = float(np.ptp(Y, axis=0).max())
-    found = np.full(n, np.nan)
-    found[measured] = farthest / width if width > 0 else 0.0
-    return found
+    return of_all(farthest / width if width > 0 else 0.0 * farthest, measured, n)
 
 
 # --- the loss around a point ------------------------------------------------------------------
@@ -299,11 +296,7 @@ def _placed(
     """Places of moved rows in the map without their own old rows, whose numbers are ``own``."""
     X: Any = model.fitted_rows_
     k = min(int(model.n_neighbors_), X.shape[0] - 1)
-    moved: Any = rows
-    if is_sparse(X):
-        import scipy.sparse
-
-        moved = scipy.sparse.csr_matrix(rows)
+    moved: Any = type(X)(rows) if is_sparse(X) else rows
     near = query_fitted(
         X, moved, k + 1, metric=model.metric, metric_params=model.metric_params, run=run
     ).in_distances()
@@ -336,12 +329,6 @@ def _some_rows(rows: Any, n: int, all_up_to: int, else_: int, seed: int) -> np.n
     if Integer(1).allows(rows):
         m = min(int(rows), n)
         return np.arange(n) if m == n else np.sort(generator(seed).choice(n, m, replace=False))
-    listed = np.asarray(rows)
-    if listed.ndim != 1 or not listed.size or listed.dtype.kind not in "iu":
-        raise ParameterError(
-            f"rows={shown(rows)} is not allowed; give a number of rows, or a list of row numbers."
-        )
-    if listed.min() < 0 or listed.max() >= n:
-        wrong = listed[(listed < 0) | (listed >= n)][0]
-        raise ParameterError(f"rows: there is no row {wrong}; give numbers from 0 to {n - 1}.")
-    return np.unique(listed)
+    rows = list(rows) if isinstance(rows, range) else rows
+    check_argument("rows", rows, Integer(1) | Several(Integer(0, n - 1)))
+    return np.unique(rows)
