@@ -43,8 +43,7 @@ def score_command(
 
     Rows are matched by their ids if both files have some, else by their order.
     """
-    written = checked_outputs(frame, {"report": report}, source, map_file)
-    (given,) = matched_maps(frame, source, [map_file], coordinates)
+    (given,), written = matched_maps(frame, source, [map_file], coordinates, report=report)
     score = given.score()
     table = score.quality
     tell(frame, score, written, str(table).split("\n"), {"quality": table.to_dict()})
@@ -66,14 +65,10 @@ def trust_command(
     Rows are matched by their ids if both files have some, else by their order. A map file cannot be
     made again: what is stable is known if other maps of the same rows are given with --others.
     """
-    from lowland.tables import check_suffix
-
     beside = split(others or ())
-    if points is not None:
-        check_suffix(points)
-    maps = [map_file, *beside]
-    written = checked_outputs(frame, {"report": report, "points": points}, source, *maps)
-    given, *more = matched_maps(frame, source, maps, coordinates)
+    outputs = {"report": report, "points": points}
+    maps, written = matched_maps(frame, source, [map_file, *beside], coordinates, **outputs)
+    given, *more = maps
     found = given.judge(more, frame.settings)
     if points is not None:
         found.write_points(points, force=frame.force, raw_text=frame.raw_text)
@@ -81,24 +76,25 @@ def trust_command(
     tell(frame, found, written, trust_lines(found.trust, reasons=True), facts)
 
 
-def checked_outputs(frame: Frame, files: dict[str, Path | None], *sources: str) -> dict[str, Path]:
-    """The files to write, if they may be written."""
-    written = {kind: path for kind, path in files.items() if path is not None}
-    report = written.get("report")
-    if report is not None and report.suffix.lower() != ".html":
-        raise DataError(f"{report}: reports are written to files ending in .html.")
-    frame.check(list(written.values()), *sources)
-    return written
-
-
 def matched_maps(
-    frame: Frame, source: str, maps: list[str], coordinates: list[str] | None
-) -> list[Any]:
-    """The maps, with their rows matched with those of the table."""
+    frame: Frame,
+    source: str,
+    maps: list[str],
+    coordinates: list[str] | None,
+    **outputs: Path | None,
+) -> tuple[list[Any], dict[str, Path]]:
+    """The maps, with their rows matched with those of the table, and the files to write."""
+    from lowland.tables import check_suffix
     from lowland.workflow.foreign.judging import given_maps
 
-    names = split(coordinates or ())
-    return given_maps(source, maps, names, frame.table, frame.settings.n_jobs, frame.notes)
+    written = {kind: path for kind, path in outputs.items() if path is not None}
+    if "points" in written:
+        check_suffix(written["points"])
+    if "report" in written and written["report"].suffix.lower() != ".html":
+        raise DataError(f"{written['report']}: reports are written to files ending in .html.")
+    frame.check(list(written.values()), source, *maps)
+    how = (split(coordinates or ()), frame.table, frame.settings.n_jobs)
+    return given_maps(source, maps, *how, frame.notes), written
 
 
 def tell(

@@ -151,12 +151,12 @@ def description_of(
 
 def _roles(table: Table) -> dict[str, Any]:
     """What every column is taken for; ``set_aside`` are those that only look like that."""
-    apart = [(guess.name, guess.role, guess.reason) for guess in table.guesses]
+    apart = [{"column": g.name, "role": g.role, "reason": g.reason} for g in table.guesses]
     return {
         "features": None if table.feature_names is None else list(table.feature_names),
         "labels": table.labels.columns,
         "id": table.ids.name if table.has_ids else None,
-        "set_aside": [dict(zip(("column", "role", "reason"), it, strict=True)) for it in apart],
+        "set_aside": apart,
         "not_used": list(table.unused),
         "left_out": list(table.left_out),
     }

@@ -116,55 +116,6 @@ def result_stem(source: str | Sequence[str]) -> str:
 # The files of a map, written as a whole: the map or nothing, the others where they can be made.
 
 
-class Writing(NamedTuple):
-    """How files are written, and who is told of those that could not be."""
-
-    keeper: OptionalStages
-    stages: Stages
-    force: bool
-    raw_text: bool
-
-    def write(
-        self,
-        files: Any,
-        frames: Mapping[Path, pl.DataFrame],
-        writers: Mapping[str, Callable[[Path], None]],
-        draw: Callable[[str, Path], None] | None = None,
-    ) -> Any:
-        """Write the given files, which lie in one folder; the result has those written.
-
-        Either all ``frames`` are written or nothing is. ``writers`` write the files beside them, by
-        kind, or leave them out; ``draw`` a picture by its name, before the report, which shows it,
-        too.
-        """
-        keeper = self.keeper
-        for kind in writers:
-            keeper.lost.pop(kind, None)  # of an earlier attempt
-        planned = {kind: path for kind in writers if (path := getattr(files, kind)) is not None}
-        pictures = [] if draw is None else files.pictures
-        optional = [*pictures, *planned.values()]
-        for path in frames:
-            check_suffix(path)
-        with (
-            keeper.left_out_after_interrupt(),
-            staged_outputs([*frames, *optional], force=self.force, optional=optional) as staged,
-        ):
-            by_name = {path.name: path for path in staged}
-            with self.stages.timed("writing"):
-                for path, frame in frames.items():
-                    write_frame(frame, by_name[path.name], raw_text=self.raw_text)
-            for more in pictures:
-                with self.stages.timed("drawing"):
-                    draw(more.stem, by_name[more.name])  # type: ignore[misc]
-            for kind, path in planned.items():
-                place = by_name[path.name]
-                work = functools.partial(writers[kind], place)
-                keeper.attempt(kind, work, None, path=place, interruptible=kind != "model")
-            absent = [path.stem for path in pictures if not by_name[path.name].exists()]
-            absent += [kind for kind, path in planned.items() if not by_name[path.name].exists()]
-        return files.without([*keeper.lost, *absent])
-
-
 class RunResult:
     """What results of runs share: what could not be made, a picture and a report."""
 
@@ -197,6 +148,49 @@ class RunResult:
         figure = self.picture()
         with self._stages.timed("drawing"):
             save_figure(figure, path)
+
+    def _write(
+        self,
+        files: Any,
+        frames: Mapping[Path, pl.DataFrame],
+        writers: Mapping[str, Callable[[Path], None]],
+        draw: Callable[[str, Path], None] | None = None,
+        *,
+        force: bool,
+        raw_text: bool,
+    ) -> Any:
+        """Write the given files, which lie in one folder; the result has those written.
+
+        Either all ``frames`` are written or nothing is. ``writers`` write the files beside them, by
+        kind, or leave them out; ``draw`` a picture by its name, before the report, which shows it,
+        too.
+        """
+        keeper, timed = self._keeper, self._stages.timed
+        for kind in writers:
+            keeper.lost.pop(kind, None)  # of an earlier attempt
+        planned = {kind: path for kind in writers if (path := getattr(files, kind)) is not None}
+        pictures = [] if draw is None else files.pictures
+        optional = [*pictures, *planned.values()]
+        for path in frames:
+            check_suffix(path)
+        with (
+            keeper.left_out_after_interrupt(),
+            staged_outputs([*frames, *optional], force=force, optional=optional) as staged,
+        ):
+            by_name = {path.name: path for path in staged}
+            for path, frame in frames.items():
+                with timed("writing"):
+                    write_frame(frame, by_name[path.name], raw_text=raw_text)
+            for more in pictures:
+                with timed("drawing"):
+                    draw(more.stem, by_name[more.name])  # type: ignore[misc]
+            for kind, path in planned.items():
+                place = by_name[path.name]
+                work = functools.partial(writers[kind], place)
+                keeper.attempt(kind, work, None, path=place, interruptible=kind != "model")
+            absent = [path.stem for path in pictures if not by_name[path.name].exists()]
+            absent += [kind for kind, path in planned.items() if not by_name[path.name].exists()]
+        return files.without([*keeper.lost, *absent])
 
 
 class FittedResult(RunResult):

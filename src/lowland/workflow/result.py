@@ -22,7 +22,7 @@ from lowland.trust import Trust
 from lowland.workflow._display import grouped, picture_html, sentences_html
 from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import Fit
-from lowland.workflow.outputs import FittedResult, MapFiles, RunFolder, TemporaryFolder, Writing
+from lowland.workflow.outputs import FittedResult, MapFiles, RunFolder, TemporaryFolder
 from lowland.workflow.pictures.maps import picture_of
 from lowland.workflow.pictures.methods import MethodPictures
 from lowland.workflow.summary import fit_facts, map_entry, summarize, table_facts, variance_shares
@@ -303,8 +303,8 @@ class MapResult(FittedResult):
         if self._chunked is not None:
             del writers["model"]
         frames = {files.map: self.map} if self._chunked is None else {}
-        how = Writing(self._keeper, self._stages, force, raw_text)
-        return how.write(files, frames, writers, self._pictures.write)
+        how = {"force": force, "raw_text": raw_text}
+        return self._write(files, frames, writers, self._pictures.write, **how)
 
     def _write_trust(self, path: Path, raw_text: bool) -> None:
         if self.trust is not None:

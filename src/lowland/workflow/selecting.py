@@ -48,11 +48,12 @@ class Selection(NamedTuple):
 
     def ranked(self) -> list[dict[str, Any]]:
         """All columns, the best first."""
-        selector, keys = self.selector, ("rank", "column", "score", "kept")
-        columns = [selector.ranking_, selector.scores_, selector.support_]
-        ranks, scores, kept = (column.tolist() for column in columns)
-        rows = zip(ranks, _column_names(self.table), scores, kept, strict=True)
-        return sorted((dict(zip(keys, row, strict=True)) for row in rows), key=lambda r: r["rank"])
+        names, selector, found = _column_names(self.table), self.selector, []
+        for i in selector.ranking_.argsort():
+            rank, score = int(selector.ranking_[i]), float(selector.scores_[i])
+            kept = bool(selector.support_[i])
+            found.append({"rank": rank, "column": names[i], "score": score, "kept": kept})
+        return found
 
     def write(self, path: str | Path, *, force: bool = False, raw_text: bool = False) -> None:
         """Write :attr:`frame` as CSV or Parquet, by the suffix of the path.

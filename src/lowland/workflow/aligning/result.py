@@ -18,7 +18,7 @@ from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.aligning.pairs import HeldOut, Pairs
 from lowland.workflow.aligning.sets import TableSet, without_row_names
 from lowland.workflow.fitting import Fit
-from lowland.workflow.outputs import FittedResult, MapFiles, Writing
+from lowland.workflow.outputs import FittedResult, MapFiles
 from lowland.workflow.pictures.maps import picture_of_map
 from lowland.workflow.summary import fit_entry, fit_facts, page_facts, table_facts
 
@@ -176,9 +176,9 @@ class AlignedTables(FittedResult):
         self, files: MapFiles, *, force: bool = False, raw_text: bool = False
     ) -> MapFiles:
         """Write the given files, which lie in one folder; the result has those written."""
-        how = Writing(self._keeper, self._stages, force, raw_text)
+        how = {"force": force, "raw_text": raw_text}
         writers = {"model": self.save, "picture": self._draw, "report": self.report}
-        return how.write(files, {files.map: self.map}, writers, self._draw_labels)
+        return self._write(files, {files.map: self.map}, writers, self._draw_labels, **how)
 
     def _draw_labels(self, name: str, path: Path) -> None:
         from lowland.plot import save_figure

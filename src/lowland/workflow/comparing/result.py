@@ -20,7 +20,7 @@ from lowland.workflow._display import picture_html
 from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.comparing.entries import Entry
 from lowland.workflow.fitting import Fit
-from lowland.workflow.outputs import REPORT, RunResult, Writing
+from lowland.workflow.outputs import REPORT, RunResult
 from lowland.workflow.summary import map_entry, plain_value, summarize
 
 if TYPE_CHECKING:
@@ -247,8 +247,8 @@ class MapComparison(RunResult):
         frames = {files.maps[name]: frame for name, frame in self.maps.items()}
         files = files._replace(maps={name: files.maps[name] for name in self.maps})
         writers = {"picture": self._draw, "report": self.report}
-        how = Writing(self._keeper, self._stages, force, raw_text)
-        return how.write(files, {files.table: self.table, **frames}, writers)
+        how = {"force": force, "raw_text": raw_text}
+        return self._write(files, {files.table: self.table, **frames}, writers, **how)
 
     def to_dict(self) -> dict[str, Any]:
         """The result without the maps, in plain values that JSON can hold."""

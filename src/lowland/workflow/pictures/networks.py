@@ -89,9 +89,8 @@ def draw_losses(scene: Scene) -> Drawn | None:
     if losses.size < 2 or not np.isfinite(losses).all():
         return None
     held_out = getattr(scene.estimator, "held_out_loss_", None)
-    if held_out is not None and not (
-        held_out.shape == losses.shape and np.isfinite(held_out).all()
-    ):
+    known = held_out is not None and held_out.shape == losses.shape
+    if not known or not np.isfinite(held_out).all():
         held_out = None
     figure = loss_plot(
         losses,
