@@ -9,7 +9,8 @@ import lowland
 from lowland.neighbors import knn_graph
 from lowland.tables.preparing import TableOptions, prepare, read
 from lowland.workflow._stages import Stages
-from lowland.workflow.fitting import FitOptions, PreparedRows, fit_method
+from lowland.workflow.fitting import FitPlan, PreparedRows, fit_method
+from lowland.workflow.options import RunSettings
 from lowland.workflow.targets import NO_TARGET
 
 
@@ -20,7 +21,7 @@ def shared_work(n, p):
 
 
 def fitted(shared, cls, **parameters):
-    return fit_method(shared, cls, parameters, NO_TARGET, FitOptions(), Stages())
+    return fit_method(shared, FitPlan(cls, parameters, NO_TARGET, RunSettings()), Stages())
 
 
 def test_the_scores_of_the_reduction_are_the_pca_map():

@@ -79,10 +79,10 @@ def map_command(
         copy_of=copied,
         pictures=picture_names(cls),
     )
-    run, stream = settings.of(table, frame.typed, frame.console.note), settings.stream
+    run = settings.of(table, frame.typed, frame.console.note)
     data = options.as_data(sources)
-    home = RunFolder(folder, resume=stream.resume, force=frame.force)
-    choice = choose(data, cls, run, stream)
+    home = RunFolder(folder, resume=settings.resume, force=frame.force)
+    choice = choose(data, cls, run)
     if choice.streamed:
         refuse_for_parts(file_format, into)
         home.check(report=settings.measure)
@@ -98,11 +98,11 @@ def map_command(
         check_h5ad_target(copied, registry.snake_case(cls.__name__), force=frame.force)
     check_writable(folder)
     with resumable(home.begun):
-        result = make_by_choice(choice, data, cls, frame.parameters, run, stream, home)
+        result = make_by_choice(choice, data, cls, frame.parameters, run, home)
         if result.parts is not None:
             planned = home.files(report=settings.measure)
         files = result.write_files(
-            planned, force=frame.force or stream.resume, raw_text=frame.raw_text
+            planned, force=frame.force or settings.resume, raw_text=frame.raw_text
         )
     frame.result(
         lambda: (

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lowland.cli import options
 from lowland.cli.failures import resumable
 from lowland.cli.options import Frame, argument, framed, valued
 from lowland.tables.options import PLACING, TableOptions
 from lowland.workflow.options import RunSettings
-
-if TYPE_CHECKING:
-    from lowland.workflow.choosing import StreamOptions
 
 Model = argument(Path, "MODEL", "A model.lowland file.")
 Output = valued(
@@ -55,7 +52,7 @@ def transform_command(
     from lowland.tables import check_free, check_suffix, staged_outputs, write_frame
     from lowland.workflow.placing import run_placement
 
-    folder = folder_of_parts(sources, output, table, settings.stream, frame)
+    folder = folder_of_parts(sources, output, table, settings, frame)
     if folder is not None:
         place_parts(model, sources, folder, table, settings, domain, frame)
         return
@@ -93,7 +90,7 @@ def transform_command(
 
 
 def folder_of_parts(
-    sources: list[str], output: str | None, table: Any, stream: StreamOptions, frame: Frame
+    sources: list[str], output: str | None, table: Any, settings: RunSettings, frame: Frame
 ) -> Path | None:
     """The folder that parts go to, if rows are read in chunks; None if they are not."""
     from lowland._base.errors import DataError, ParameterError
@@ -102,15 +99,15 @@ def folder_of_parts(
 
     asks = output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
     data = options.as_data(sources)
-    if stream.asked or asks:
-        unable = why_not_streamed(data, table)
+    if settings.asks_for_chunks or asks:
+        unable = why_not_streamed(data, table, settings)
         if unable is not None:
-            option = f"-o {output}" if asks else f"--engine {stream.engine}"
+            option = f"-o {output}" if asks else f"--engine {settings.engine}"
             raise DataError(f"{option}: rows cannot be read in chunks: {unable}.")
     else:
-        note = size_note(data, None, table, stream)
+        note = size_note(data, None, table, settings)
         if note is None:
-            if stream.resume:
+            if settings.resume:
                 raise ParameterError(
                     "--resume: is for rows that are read in chunks; add --engine stream."
                 )
@@ -145,11 +142,7 @@ def place_parts(
     check_writable(folder)
     with resumable(folder / MANIFEST):
         placed = stream_placement(
-            *(model, sources, folder, table, settings.stream),
-            n_jobs=settings.n_jobs,
-            verbose=settings.verbose,
-            domain=domain,
-            force=frame.force,
+            *(model, sources, folder, table, settings), domain=domain, force=frame.force
         )
     frame.notes(placed.notes)
     parts = placed.parts

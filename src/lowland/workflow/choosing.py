@@ -2,129 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from lowland._base.base import Reducer
-from lowland._base.errors import (
-    PYTHON,
-    DataError,
-    MemoryLimitError,
-    ParameterError,
-    Spelling,
-    shown,
-)
+from lowland._base.errors import DataError, MemoryLimitError, ParameterError
 from lowland._base.memory import available_memory, format_bytes
 from lowland.tables import holds_distances
 from lowland.tables.in_memory import is_path
 from lowland.tables.options import TableOptions
 from lowland.tables.several import listed_sources
+from lowland.workflow.options import RunOptions, RunSettings
 
 if TYPE_CHECKING:
     from lowland.workflow.outputs import RunFolder
     from lowland.workflow.result import MapResult
-    from lowland.workflow.run import RunOptions
-
-ENGINES = ("auto", "memory", "stream", "dask")
-MOST = 2**63  # rows
-
-
-@dataclasses.dataclass(frozen=True)
-class StreamOptions:
-    """How rows are gone through.
-
-    Parameters
-    ----------
-    engine : {"auto", "memory", "stream", "dask"}, default="auto"
-        "memory" reads the whole table. "stream" reads it in chunks, and "dask" lets workers do
-        so. "auto" is "memory" if the table and the fit fit in memory, else "stream".
-    scheduler : str, optional
-        For "dask": the address of a scheduler, such as "tcp://host:8786", or "local:4" for four
-        processes on this machine.
-    sample : int, optional
-        Rows that a method is fitted to, where rows are read in chunks; by default all rows, or
-        as many as a method takes that needs its rows in memory.
-    resume : bool, default=False
-        Whether to go on with a run that was stopped.
-    refine : int, optional
-        Steps that move all rows after they are placed.
-    """
-
-    engine: str = "auto"
-    scheduler: str | None = None
-    sample: int | None = None
-    resume: bool = False
-    refine: int | None = None
-    spelling: Spelling = PYTHON
-
-    def __post_init__(self) -> None:
-        say = self.spelling.option
-        if self.engine not in ENGINES:
-            raise ParameterError(
-                f"{say('engine')}: {shown(self.engine)} is not allowed; expected "
-                f"{', '.join(ENGINES)}."
-            )
-        for name in ("sample", "refine"):
-            value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if value is not None and not (whole and 1 <= value < MOST):
-                raise ParameterError(
-                    f"{say(name)}: {shown(value)} is not allowed; expected an integer >= 1."
-                )
-            if value is not None and self.engine == "memory":
-                raise ParameterError(
-                    f"{say(name)}: is for rows that are read in chunks; leave it out, or "
-                    f"{say('engine', 'memory')}."
-                )
-        if self.resume and self.engine == "memory":
-            raise ParameterError(
-                f"{say('resume')}: is for rows that are read in chunks; leave it out, or "
-                f"{say('engine', 'memory')}."
-            )
-        if self.scheduler is not None and self.engine != "dask":
-            raise ParameterError(
-                f"{say('scheduler')}: is for {say('engine', 'dask')}; leave it out, or choose that "
-                "engine."
-            )
-        if self.engine == "dask" and not self.scheduler:
-            raise ParameterError(
-                f"{say('engine', 'dask')} needs a scheduler: {say('scheduler', 'local:4')} starts "
-                f"four processes here, {say('scheduler', 'tcp://HOST:8786')} uses a cluster."
-            )
-
-    @property
-    def asked(self) -> bool:
-        """Whether the user asked for rows to be read in chunks."""
-        return self.engine in ("stream", "dask") or self.sample is not None
-
-    @property
-    def streamed_by(self) -> str:
-        """The engine that goes through rows in chunks."""
-        return "dask" if self.engine == "dask" else "stream"
-
-    def running(self) -> contextlib.AbstractContextManager[Any]:
-        """The engine, for a ``with`` block around everything that goes through rows."""
-        if self.engine != "dask":
-            return contextlib.nullcontext()
-        try:
-            from lowland.chunks import Dask  # type: ignore[attr-defined, unused-ignore]
-        except ImportError as error:
-            raise ParameterError(
-                f"{self.spelling.option('engine', 'dask')}: distributed is not installed; "
-                "pip install 'lowland[dask]'."
-            ) from error
-        return Dask(self.scheduler)
-
 
 # What cannot be read in chunks, and why.
 
 
-def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str | None:
+def why_not_streamed(data: Any, table: TableOptions, settings: RunSettings) -> str | None:
     """Why the rows cannot be read in chunks, as the end of a sentence; None if they can."""
     say = table.spelling.option
     if not is_path(data):
@@ -145,13 +43,11 @@ def why_not_streamed(data: Any, table: TableOptions, orient: Any = None) -> str 
         "vector": table.vector,
         "part": table.part,
         "labels": table.beside,
-        "orient": orient,
+        "orient": settings.orient,
     }
     for name, value in given.items():
-        given_nothing = (
-            value is None or value is False or (isinstance(value, Mapping) and not value)
-        )
-        if not given_nothing:
+        is_empty = isinstance(value, Mapping) and not value
+        if not (value is None or value is False or is_empty):
             return f"{say(name)} needs the whole table"
     if table.missing == "drop":
         return (
@@ -174,19 +70,22 @@ class Choice(NamedTuple):
     note: str | None = None  # why it is read in chunks, unless the user asked for it
 
 
-def choose(data: Any, cls: type[Reducer], options: RunOptions, stream: StreamOptions) -> Choice:
+def choose(data: Any, cls: type[Reducer], options: RunOptions) -> Choice:
     """The engine that was asked for, or that the size of the table calls for."""
-    if stream.asked:
-        unable = why_not_streamed(data, options.table, options.orient)
+    settings, table = options.settings, options.table
+    say = settings.spelling.option
+    if settings.asks_for_chunks:
+        unable = why_not_streamed(data, table, settings)
         if unable is not None:
-            raise DataError(f"{_asked(stream)}: rows cannot be read in chunks: {unable}.")
+            engine = settings.engine
+            asked = say("engine", engine) if engine in ("stream", "dask") else say("sample")
+            raise DataError(f"{asked}: rows cannot be read in chunks: {unable}.")
         return Choice(True)
-    note = size_note(data, cls, options.table, stream, options.orient)
+    note = size_note(data, cls, table, settings)
     if note is not None:
         return Choice(True, note)
     for name in ("resume", "refine"):
-        if getattr(stream, name):
-            say = stream.spelling.option
+        if getattr(settings, name):
             raise ParameterError(
                 f"{say(name)}: is for rows that are read in chunks; add {say('engine', 'stream')}."
             )
@@ -194,25 +93,21 @@ def choose(data: Any, cls: type[Reducer], options: RunOptions, stream: StreamOpt
 
 
 def size_note(
-    data: Any,
-    cls: type[Reducer] | None,
-    table: TableOptions,
-    stream: StreamOptions,
-    orient: Any = None,
+    data: Any, cls: type[Reducer] | None, table: TableOptions, settings: RunSettings
 ) -> str | None:
     """Why a table is read in chunks although nobody asked for it; None if it is read as a whole.
 
     The table is held against the memory first. Where it takes a large part of it, the estimate of
     the method counts, too.
     """
-    if stream.engine == "memory" or is_small(data):
+    if settings.engine == "memory" or is_small(data):
         return None
-    if why_not_streamed(data, table, orient) is not None:
+    if why_not_streamed(data, table, settings) is not None:
         return None
     from lowland.chunks.opening import open_rows
     from lowland.tables.formats.columnar import is_address
 
-    paths, option = listed_sources(data), stream.spelling.option("engine", "stream")
+    paths, option = listed_sources(data), settings.spelling.option("engine", "stream")
     if any(map(is_address, paths)):
         return f"rows at an address are read in chunks ({option})"
     have = available_memory()
@@ -241,19 +136,12 @@ def is_small(data: Any) -> bool:
     return size * INFLATION * SHARE < available_memory()
 
 
-def _asked(stream: StreamOptions) -> str:
-    """The option that asks for rows to be read in chunks."""
-    by_engine = stream.engine in ("stream", "dask")
-    return stream.spelling.option(*(("engine", stream.engine) if by_engine else ("sample",)))
-
-
 def make_by_choice(
     choice: Choice,
     data: Any,
     cls: type[Reducer],
     parameters: dict[str, Any],
     options: RunOptions,
-    stream: StreamOptions,
     home: RunFolder | None = None,
 ) -> MapResult:
     """One map. A run in memory that is refused for lack of it goes on in chunks, if it can."""
@@ -265,19 +153,19 @@ def make_by_choice(
         try:
             return run_map(MemoryRows(data, options), cls, parameters)
         except MemoryLimitError as error:
-            if stream.engine == "memory":
+            if options.settings.engine == "memory":
                 raise
-            unable = why_not_streamed(data, options.table, options.orient)
+            unable = why_not_streamed(data, options.table, options.settings)
             if unable is not None:
                 if not is_path(data) or not all(map(os.path.exists, listed_sources(data))):
                     raise  # it is not a file: nobody expects it to be read in chunks
                 raise MemoryLimitError(
                     f"{str(error).rstrip('.')}; rows cannot be read in chunks: {unable}."
                 ) from error
-            option = stream.spelling.option("engine", "stream")
+            option = options.settings.spelling.option("engine", "stream")
             note = f"{str(error).partition(';')[0]}: rows are read in chunks ({option})"
     if note is not None:
         options.note(note)
     from lowland.workflow.streaming.rows import ChunkRows
 
-    return run_map(ChunkRows(listed_sources(data), options, stream, home), cls, parameters)
+    return run_map(ChunkRows(listed_sources(data), options, home), cls, parameters)

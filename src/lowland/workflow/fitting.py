@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,13 +11,14 @@ import numpy as np
 from lowland._base import registry
 from lowland._base.base import Reducer
 from lowland._base.chain import Chain
-from lowland._base.errors import PYTHON, ParameterError, Spelling
+from lowland._base.errors import ParameterError
 from lowland._base.interrupts import stopped_by_interrupt
 from lowland.methods.linear.pca import PCA
 from lowland.neighbors import NeighborGraph
 from lowland.tables.preparing import Prepared
 from lowland.workflow._parameters import MAP_DEFAULTS
 from lowland.workflow._stages import Stages, peak_memory
+from lowland.workflow.options import RunSettings
 from lowland.workflow.targets import Target
 
 if TYPE_CHECKING:
@@ -25,17 +26,6 @@ if TYPE_CHECKING:
 
 PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first
 NOT_PLACED = np.empty((0, 0))  # the map of rows in chunks until they are placed
-
-
-class FitOptions(NamedTuple):
-    """Options of a fit that are not parameters of the method."""
-
-    seed: int = 0
-    n_jobs: int | None = None
-    verbose: bool = False
-    pca: str = "auto"
-    spelling: Spelling = PYTHON
-    look: Mapping[str, Any] = {}  # of the points in all pictures of the map
 
 
 class Fit(NamedTuple):
@@ -71,136 +61,115 @@ class Fitted(NamedTuple):
     log: list[str]
 
 
-Make = Callable[[tuple[int, int], list[str]], Reducer]
+class FitPlan(NamedTuple):
+    """A method, the parameters that were given, what it learns from, and the options of the run."""
+
+    cls: type[Reducer]
+    given: dict[str, Any]
+    target: Target
+    settings: RunSettings
+
+    def estimator(self, prepared: Prepared, shape: tuple[int, int], log: list[str]) -> Reducer:
+        """The method with its parameters, for data of a shape; the log gets what was decided."""
+        cls, spelling = self.cls, self.settings.spelling
+        parameters = {**self._defaults(shape, log), **self.given}
+        if prepared.distances:
+            if not cls.accepts_distances:
+                able = [
+                    registry.snake_case(other.__name__)
+                    for other in registry.all_methods()
+                    if other.accepts_distances
+                ]
+                raise ParameterError(
+                    f"{spelling.option('distances')}: {cls.__name__} works on columns, not on "
+                    f"distances; these methods take distances: {', '.join(able)}."
+                )
+            parameters["metric"] = "precomputed"
+        estimator = cls(**parameters, **self.settings.of_methods)
+        n, k = shape[0], estimator.get_params().get("n_neighbors")
+        if isinstance(k, int) and k > n:  # methods that do not take fewer refuse it
+            log.append(
+                f"all other rows are neighbors of each row, because there are only {n} rows "
+                f"(n_neighbors is {k})"
+            )
+        return estimator
+
+    def _defaults(self, shape: tuple[int, int], log: list[str]) -> dict[str, Any]:
+        """Defaults of a run, lowered to what the data allow."""
+        cls, given = self.cls, self.given
+        found: dict[str, Any] = {}
+        n, wanted = shape[0], MAP_DEFAULTS["n_components"]
+        if "n_components" not in given:
+            n_classes = len(set(self.target.values.tolist())) if cls.needs_target else 0
+            most = min(wanted, cls.most_components(*shape, n_classes))
+            if most < wanted:
+                log.append(f"one dimension, because {cls.__name__} has no more for these data")
+            found["n_components"] = most
+        field = cls.parameters().get("perplexity")
+        if field is not None and "perplexity" not in given and field.default > (n - 1) / 3 > 0:
+            found["perplexity"] = max(1.0, round((n - 1) / 3, 2))
+            log.append(f"perplexity {found['perplexity']:g}, because there are only {n} rows")
+        return found
+
+    def pca_columns(self, prepared: Prepared) -> int | None:
+        """The number of columns to reduce to before the method; None if that does not help."""
+        n, p = prepared.X.shape
+        asked, option = self.settings.pca, self.settings.spelling.option("pca")
+        if asked == "none" or (asked == "auto" and prepared.distances):
+            return None
+        if asked == "auto":
+            euclidean = self.given.get("metric", "euclidean") == "euclidean"
+            helps = self.cls.wants_pca and euclidean and p > PCA_COLUMNS < n
+            return PCA_COLUMNS if helps else None
+        if prepared.distances:
+            raise ParameterError(
+                f"{option}: a matrix of distances has no columns to reduce; leave it out."
+            )
+        if prepared.has_gaps:
+            raise ParameterError(
+                f"{option}: PCA needs all values, and missing ones were kept; fill them, or leave "
+                f"{option} out."
+            )
+        return int(asked) if int(asked) < min(n, p) else None
 
 
-def fit_method(
-    rows: PreparedRows | ChunkRows,
-    cls: type[Reducer],
-    given: dict[str, Any],
-    target: Target,
-    options: FitOptions,
-    stages: Stages,
-) -> Fit:
+def fit_method(rows: PreparedRows | ChunkRows, plan: FitPlan, stages: Stages) -> Fit:
     """Fit a method to prepared rows, after PCA where the method wants that."""
     prepared = rows.prepared
     log: list[str] = []
-
-    def make(shape: tuple[int, int], log: list[str]) -> Reducer:
-        return make_estimator(prepared, cls, shape, target.values, given, options, log)
-
     with peak_memory() as peak:
         start = time.perf_counter()
         with stages.timed("preparing"):
             X, pca = rows.ready, None
-            n_columns = pca_columns(prepared, cls, given, options)
+            n_columns = plan.pca_columns(prepared)
             if n_columns is not None:
                 X, pca = rows.reduced(n_columns)
-                log.append(pca_log(pca, options.spelling))
+                share = float(pca.explained_variance_ratio_.sum())
+                log.append(
+                    f"reduced from {pca.n_features_in_} to {n_columns} columns by PCA, which keep "
+                    f"{share:.1%} of the variance (leave this out with "
+                    f"{plan.settings.spelling.option('pca', 'none')})"
+                )
         with stages.timed("fitting"):
-            made = rows.fitted(X, make, target)
+            made = rows.fitted(X, plan)
         seconds = time.perf_counter() - start
     steps = [step for step in (prepared.preparation, pca, made.estimator) if step is not None]
     for step in steps:
         if "verbose" in step.parameters():
             step.set_params(verbose=False)  # progress bars are a matter of this run only
     return Fit(
-        registry.snake_case(cls.__name__),
+        registry.snake_case(plan.cls.__name__),
         made.estimator,
         steps[0] if len(steps) == 1 else Chain(steps),
         NOT_PLACED if made.Y is None else made.Y,
         seconds,
         peak.n_bytes,
         made.stopped,
-        [*log, *made.log, *target.log],
-        learned_from=target.column,
+        [*log, *made.log, *plan.target.log],
+        learned_from=plan.target.column,
         n_fitted=made.n_rows,
-        look=options.look,
+        look=plan.settings.look,
     )
-
-
-def pca_log(pca: Any, spelling: Spelling) -> str:
-    """What the reduction by PCA did."""
-    share = float(pca.explained_variance_ratio_.sum())
-    return (
-        f"reduced from {pca.n_features_in_} to {pca.n_components} columns by PCA, which keep "
-        f"{share:.1%} of the variance (leave this out with {spelling.option('pca', 'none')})"
-    )
-
-
-def pca_columns(
-    prepared: Prepared, cls: type[Reducer], given: dict[str, Any], options: FitOptions
-) -> int | None:
-    """The number of columns to reduce to before the method; None if that does not help."""
-    n, p = prepared.X.shape
-    asked, option = options.pca, options.spelling.option("pca")
-    if asked == "none" or (asked == "auto" and prepared.distances):
-        return None
-    if asked == "auto":
-        euclidean = given.get("metric", "euclidean") == "euclidean"
-        return PCA_COLUMNS if cls.wants_pca and euclidean and p > PCA_COLUMNS < n else None
-    if not asked.isdecimal() or int(asked) < 1:
-        raise ParameterError(
-            f"{option}: {asked!r} is not allowed; expected a number, auto or none."
-        )
-    if prepared.distances:
-        raise ParameterError(
-            f"{option}: a matrix of distances has no columns to reduce; leave it out."
-        )
-    if prepared.has_gaps:
-        raise ParameterError(
-            f"{option}: PCA needs all values, and missing ones were kept; fill them, or leave "
-            f"{option} out."
-        )
-    return int(asked) if int(asked) < min(n, p) else None
-
-
-def make_estimator(
-    prepared: Prepared,
-    cls: type[Reducer],
-    shape: tuple[int, int],
-    y: Any,
-    given: dict[str, Any],
-    options: FitOptions,
-    log: list[str],
-) -> Reducer:
-    """The method with its parameters, for data of a shape."""
-    parameters = {**_defaults(cls, shape, y, given, log), **given}
-    if prepared.distances:
-        _require_distances(cls, options.spelling)
-        parameters["metric"] = "precomputed"
-    estimator = cls(
-        **parameters,
-        random_state=options.seed,
-        n_jobs=options.n_jobs,
-        verbose=options.verbose,
-    )
-    n, k = shape[0], estimator.get_params().get("n_neighbors")
-    if isinstance(k, int) and k > n:  # methods that do not take fewer refuse it
-        log.append(
-            f"all other rows are neighbors of each row, because there are only {n} rows "
-            f"(n_neighbors is {k})"
-        )
-    return estimator
-
-
-def _defaults(
-    cls: type[Reducer], shape: tuple[int, int], y: Any, given: dict[str, Any], log: list[str]
-) -> dict[str, Any]:
-    """Defaults of a run, lowered to what the data allow."""
-    found: dict[str, Any] = {}
-    n, wanted = shape[0], MAP_DEFAULTS["n_components"]
-    if "n_components" not in given:
-        n_classes = len(set(y.tolist())) if cls.needs_target else 0
-        most = min(wanted, cls.most_components(*shape, n_classes))
-        if most < wanted:
-            log.append(f"one dimension, because {cls.__name__} has no more for these data")
-        found["n_components"] = most
-    field = cls.parameters().get("perplexity")
-    if field is not None and "perplexity" not in given and field.default > (n - 1) / 3 > 0:
-        found["perplexity"] = max(1.0, round((n - 1) / 3, 2))
-        log.append(f"perplexity {found['perplexity']:g}, because there are only {n} rows")
-    return found
 
 
 def lowered(cls: type[Reducer], n: int, given: dict[str, Any]) -> dict[str, Any]:
@@ -215,20 +184,6 @@ def lowered(cls: type[Reducer], n: int, given: dict[str, Any]) -> dict[str, Any]
         if isinstance(value, int) and not isinstance(value, bool):
             found[name] = min(value, most)
     return found
-
-
-def _require_distances(cls: type[Reducer], spelling: Spelling) -> None:
-    if cls.accepts_distances:
-        return
-    able = [
-        registry.snake_case(other.__name__)
-        for other in registry.all_methods()
-        if other.accepts_distances
-    ]
-    raise ParameterError(
-        f"{spelling.option('distances')}: {cls.__name__} works on columns, not on distances; "
-        f"these methods take distances: {', '.join(able)}."
-    )
 
 
 # The rows of a table in memory, and work on them that several steps of a run use.
@@ -271,15 +226,15 @@ class PreparedRows:
             self._keep(scores)
         return self._reduced[n_columns]
 
-    def fitted(self, X: Any, make: Make, target: Target) -> Fitted:
-        """A method fitted to rows; ``make`` makes it for data of a shape, and logs about that.
+    def fitted(self, X: Any, plan: FitPlan) -> Fitted:
+        """A method fitted to rows.
 
         The neighbors of the rows are kept, and their PCA map unless the axes were rescaled.
         """
         log: list[str] = []
-        estimator = make(X.shape, log)
+        estimator = plan.estimator(self.prepared, X.shape, log)
         with stopped_by_interrupt(estimator) as stop, estimator.sharing() as work:
-            Y = estimator.fit_transform(X, target.values)
+            Y = estimator.fit_transform(X, plan.target.values)
         metric = getattr(estimator, "metric", self.prepared.metric)
         self._all_seen.append(Seen(X, work.graph, metric))
         if X is self.ready and getattr(estimator, "metric", None) == "euclidean":

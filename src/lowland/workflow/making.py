@@ -65,10 +65,8 @@ def make_map(
     """
     cls = method_class(method)
     given = method_parameters(cls, parameters)
-    command = _call(data, cls, table, settings, parameters)
-    options = settings.of(table, command)
-    choice = choose(data, cls, options, settings.stream)
-    return make_by_choice(choice, data, cls, given, options, settings.stream)
+    options = settings.of(table, _call(data, cls, table, settings, parameters))
+    return make_by_choice(choose(data, cls, options), data, cls, given, options)
 
 
 def method_class(method: str | type[Reducer]) -> type[Reducer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+import functools
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -17,34 +17,17 @@ from lowland.tables import Table
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared, prepare, read
 from lowland.workflow._stages import OptionalStages, Stages
-from lowland.workflow.fitting import Fit, FitOptions, PreparedRows, Seen, fit_method
+from lowland.workflow.fitting import Fit, FitPlan, PreparedRows, Seen, fit_method
+from lowland.workflow.options import RunOptions
 from lowland.workflow.orienting import orientation_goal, turned
 from lowland.workflow.result import MapResult
-from lowland.workflow.targets import Target, first_class, learned_target
+from lowland.workflow.targets import first_class, learned_target
 from lowland.workflow.trusting import NOT_JUDGED, Source, check_fit, judge_fit, make_again
 
 if TYPE_CHECKING:
     from lowland.workflow.streaming.rows import ChunkRows
 
 MOST_CLASSES = 100
-
-
-def ignore(note: str) -> None:
-    """Where notes go when nobody asked for them."""
-
-
-@dataclasses.dataclass(frozen=True)
-class RunOptions:
-    """Everything about a run except the data, the method and its parameters."""
-
-    table: TableOptions
-    fit: FitOptions
-    color: str | None = None
-    measure: bool = True
-    command: str = ""  # reproduces the run; shown in the report
-    note: Callable[[str], None] = ignore  # told what a person should know while the run goes on
-    orient: Any = None  # see ``orientation_goal``
-    check: bool = False  # whether the map is made again, to see what is stable and what is chance
 
 
 class MemoryRows:
@@ -73,11 +56,11 @@ class MemoryRows:
         self.prepared = prepare(table, how.for_data(self.data))
         return self.prepared
 
-    def fit(self, cls: type[Reducer], given: dict[str, Any], target: Target, stages: Stages) -> Fit:
+    def fit(self, plan: FitPlan, stages: Stages) -> Fit:
         """The method fitted to the rows."""
-        options = self.options.fit
-        self.rows = PreparedRows(self.prepared, options.seed, options.n_jobs)
-        return fit_method(self.rows, cls, given, target, options, stages)
+        settings = self.options.settings
+        self.rows = PreparedRows(self.prepared, settings.seed, settings.n_jobs)
+        return fit_method(self.rows, plan, stages)
 
     def place(self, fit: Fit, stages: Stages) -> Fit:
         """The fit with the places of the rows in the map."""
@@ -87,7 +70,7 @@ class MemoryRows:
         """The quality of the map against all rows."""
         # the estimate, not the measured time: the same run measures the same rows everywhere
         seconds = type(fit.estimator).estimate(*self.prepared.X.shape).seconds
-        return measure_fit(self.rows, fit, color, self.options.fit.n_jobs, seconds)
+        return measure_fit(self.rows, fit, color, self.options.settings.n_jobs, seconds)
 
     def seen(self, fit: Fit) -> Seen:
         """What the method got, by which its map is judged."""
@@ -102,6 +85,7 @@ def run_map(
 ) -> MapResult:
     """Make one map."""
     options, stages, keeper = rows.options, Stages(), OptionalStages()
+    settings = options.settings
     table = dataclasses.replace(
         options.table,
         missing_distances=cls.accepts_missing,
@@ -114,25 +98,22 @@ def run_map(
     with rows.running():
         prepared, color = prepare_run(rows, options, stages)
         target = learned_target(prepared.table, cls, table.target, parameters, table.spelling)
-        given = {**parameters, **target.parameters}
-        goal = orientation_goal(options.orient, prepared.table, options.fit.spelling)
-        if goal is not None and isinstance(wanted := given.get("n_components"), int):
+        plan = FitPlan(cls, {**parameters, **target.parameters}, target, settings)
+        goal = orientation_goal(settings.orient, prepared.table, settings.spelling)
+        if goal is not None and isinstance(wanted := plan.given.get("n_components"), int):
             goal.check(wanted)  # before the fit, which may take long
-        fit = rows.fit(cls, given, target, stages)
+        fit = rows.fit(plan, stages)
         if goal is not None:
             fit = turned(fit, goal, options.note)
         if fit.stopped:
             options.note("stopped; the map computed so far is kept")
         fit = rows.place(fit, stages)
-        if options.measure:
-
-            def measured() -> Measures:
-                return rows.measure(fit, color)
-
+        if settings.measure:
             with stages.timed("measuring"):
-                measures = keeper.attempt("measures", measured, NOT_MEASURED)
+                measure = functools.partial(rows.measure, fit, color)
+                measures = keeper.attempt("measures", measure, NOT_MEASURED)
     chunked = rows.chunked()
-    if options.measure:
+    if settings.measure:
         seen = rows.seen(fit)
         source = Source.of(seen.X, seen.graph, prepared, fit)
         if chunked is not None:
@@ -140,10 +121,10 @@ def run_map(
         # in chunks, to place a row takes about as long as its share of the fit
         seconds = cls.estimate(*prepared.X.shape).seconds
         with stages.timed("judging"):
-            judged = judge_fit(source, fit, options.fit, seconds, keeper)
-        if options.check:
-            again = make_again(source, seen.X, fit, given, target.values, options.fit)
-            judged = check_fit(judged, source, again, options.fit, keeper, stages)
+            judged = judge_fit(source, fit, settings, seconds, keeper)
+        if settings.check:
+            again = make_again(source, seen.X, fit, plan)
+            judged = check_fit(judged, source, again, keeper, stages)
     return MapResult(
         prepared,
         fit,
@@ -176,30 +157,21 @@ def prepare_run(
     rows: MemoryRows | ChunkRows, options: RunOptions, stages: Stages
 ) -> tuple[Prepared, str | None]:
     """The prepared rows and the column that colors the map."""
-    how = options.table
-    if options.color is not None:
-        how = dataclasses.replace(how, kept=(options.color,))
+    how, asked = options.table, options.settings.color
+    if asked is not None:
+        how = dataclasses.replace(how, kept=(asked,))
     with stages.timed("reading"):
         table = rows.read(how)
     for note in table.notes:
         options.note(note)
     with stages.timed("preparing"):
         prepared = rows.prepare(table, how)
-        color = choose_color(prepared.table, options.color or how.target)
+        color = asked or how.target or first_class(prepared.table)
+        if color is not None:
+            prepared.table.column(color)  # an unknown one is refused before the fit
     for caution in prepared.cautions:
         options.note(caution)
     return prepared, color
-
-
-def choose_color(table: Table, asked: str | None) -> str | None:
-    """The column asked for, or the first label that looks like classes.
-
-    An unknown column is refused here, before the fit, which may take long.
-    """
-    color = asked or first_class(table)
-    if color is not None:
-        table.column(color)
-    return color
 
 
 def measure_fit(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.base import Reducer
 from lowland._base.errors import count
 from lowland.neighbors import NeighborGraph
 from lowland.tables import Table
@@ -18,7 +17,8 @@ from lowland.trust import RefitPart, Trust, affordable_rows, trust, with_refits
 from lowland.trust.trusting import FEWEST_ROWS
 from lowland.workflow._display import grouped
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages
-from lowland.workflow.fitting import Fit, FitOptions, lowered
+from lowland.workflow.fitting import Fit, FitPlan, lowered
+from lowland.workflow.options import RunSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,40 +36,29 @@ class Again:
     and as wide as they are. Data without structure come as they are.
     """
 
-    def __init__(
-        self,
-        cls: type[Reducer],
-        parameters: dict[str, Any],
-        X: Any,
-        y: Any,
-        distances: bool,
-        options: FitOptions,
-    ) -> None:
-        self.cls, self.parameters, self.X, self.y = cls, parameters, X, y
-        self.distances, self.options = distances, options
+    def __init__(self, plan: FitPlan, parameters: dict[str, Any], X: Any, distances: bool) -> None:
+        self.plan, self.parameters, self.X, self.distances = plan, parameters, X, distances
 
     def __call__(self, X: Any, seed: int, part: RefitPart) -> np.ndarray:
         if not (part.is_null or self.distances):
             X = self.X[part.rows]
-        y = None if self.y is None else self.y[part.rows]
-        parameters = lowered(self.cls, X.shape[0], self.parameters)
-        estimator = self.cls(
-            **parameters, random_state=seed, n_jobs=self.options.n_jobs, verbose=False
-        )
+        cls, y = self.plan.cls, self.plan.target.values
+        y = None if y is None else y[part.rows]
+        parameters = lowered(cls, X.shape[0], self.parameters)
+        n_jobs = self.plan.settings.n_jobs
+        estimator = cls(**parameters, random_state=seed, n_jobs=n_jobs, verbose=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the map itself has told what there is to tell
             return np.asarray(estimator.fit_transform(X, y))
 
 
-def make_again(
-    source: Source, X: Any, fit: Fit, given: dict[str, Any], y: Any, options: FitOptions
-) -> Again | str:
+def make_again(source: Source, X: Any, fit: Fit, plan: FitPlan) -> Again | str:
     """What makes the map of rows X again, as the method got them; or why it cannot be made."""
     if fit.stopped:
         return "the map was stopped before it was finished"
     n = len(fit.Y)
     parameters: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in plan.given.items():
         if name in SKIPPED:
             continue
         if _is_of_rows(name, value, n):
@@ -81,8 +70,7 @@ def make_again(
     parameters["n_components"] = fit.Y.shape[1]
     if "metric" in type(estimator).parameters():
         parameters["metric"] = estimator.metric  # type: ignore[attr-defined]
-    distances = source.metric == "precomputed"
-    return Again(type(estimator), parameters, X, y, distances, options)
+    return Again(plan, parameters, X, source.metric == "precomputed")
 
 
 def _is_of_rows(name: str, value: Any, n: int) -> bool:
@@ -153,7 +141,7 @@ class Source:
 
 
 def judge_fit(
-    source: Source, fit: Fit, options: FitOptions, map_seconds: float, keeper: OptionalStages
+    source: Source, fit: Fit, settings: RunSettings, map_seconds: float, keeper: OptionalStages
 ) -> Judged:
     """Judge a fitted map; a failure is kept as the reason."""
     if keeper.lost.get("measures") == STOPPED:
@@ -163,7 +151,7 @@ def judge_fit(
         return Judged(None, reason)
 
     def judged() -> Judged:
-        return judge_map(source, fit.Y, options.seed, options.n_jobs, map_seconds)
+        return judge_map(source, fit.Y, settings.seed, settings.n_jobs, map_seconds)
 
     found = keeper.attempt("points", judged, NOT_JUDGED)
     return found if found.trust else Judged(None, keeper.lost["points"])
@@ -200,12 +188,7 @@ def why_not_judged(Y: np.ndarray, sides: Any, source: Source) -> str:
 
 
 def check_fit(
-    judged: Judged,
-    source: Source,
-    again: Again | str,
-    options: FitOptions,
-    keeper: OptionalStages,
-    stages: Stages,
+    judged: Judged, source: Source, again: Again | str, keeper: OptionalStages, stages: Stages
 ) -> Judged:
     """Add refits to what is known of a map; if they fail or are stopped, it stays as it is."""
     found = judged.trust
@@ -213,15 +196,10 @@ def check_fit(
         return judged
     if isinstance(again, str):
         return judged._replace(trust=_without_refits(found, again))
+    of_run = again.plan.settings.of_methods
 
     def checked() -> Trust:
-        return with_refits(
-            *(found, source.X, again),
-            **source.known,
-            random_state=options.seed,
-            n_jobs=options.n_jobs,
-            verbose=options.verbose,
-        )
+        return with_refits(found, source.X, again, **source.known, **of_run)
 
     with stages.timed("checking"):
         made = keeper.attempt("check", checked, None)

@@ -30,9 +30,9 @@ from lowland.workflow.aligning.pairs import (
 )
 from lowland.workflow.aligning.result import AlignedTables, Trial
 from lowland.workflow.aligning.sets import TableSet, joint_table, prepared_sets, set_names
-from lowland.workflow.fitting import Fit, FitOptions
-from lowland.workflow.options import ALIGNED, Matching, RunSettings
-from lowland.workflow.run import RunOptions, classes_in
+from lowland.workflow.fitting import Fit
+from lowland.workflow.options import ALIGNED, Matching, RunOptions, RunSettings
+from lowland.workflow.run import classes_in
 from lowland.workflow.targets import first_class
 
 
@@ -107,25 +107,25 @@ def run_alignment(
     columns = _check(data, matching, options)
     names = set_names(data, matching.names)
     how = dataclasses.replace(options.table, missing_values_taken=cls.allows_nan)
-    if options.color is not None:
-        how = dataclasses.replace(how, kept=(options.color,))
+    if options.settings.color is not None:
+        how = dataclasses.replace(how, kept=(options.settings.color,))
     with stages.timed("reading"):
         sets = prepared_sets(data, names, how, columns, options.note)
-        joint, label_of_set = joint_table(sets, options.color)
-        pairs = paired_rows(sets, columns, matching.same_order, options.fit.spelling)
+        joint, label_of_set = joint_table(sets, options.settings.color)
+        pairs = paired_rows(sets, columns, matching.same_order, options.settings.spelling)
     for note in pairs.notes:
         options.note(note)
-    color = options.color or _first_label(joint)
+    color = options.settings.color or _first_label(joint)
     parameters = {**MAP_DEFAULTS, **given}
-    fit, maps = _fitted(sets, pairs, parameters, options.fit, stages)
+    fit, maps = _fitted(sets, pairs, parameters, options.settings, stages)
     if fit.stopped:
         options.note("stopped; the map computed so far is kept")
     keeper, trial = OptionalStages(), Trial(None, "it was not asked for")
     measures = [NOT_MEASURED for _ in sets]
-    if options.measure:
+    if options.settings.measure:
         with stages.timed("measuring"):
             measures = keeper.attempt(
-                "measures", lambda: _measured(sets, maps, options.fit.n_jobs), measures
+                "measures", lambda: _measured(sets, maps, options.settings.n_jobs), measures
             )
             trial = _trial(sets, pairs, matching, fit, keeper)
             told = pairs.rows is None or "held_out" in keeper.lost or not matching.hold_out
@@ -145,7 +145,7 @@ def run_alignment(
 
 def _check(data: Sequence[Any], matching: Matching, options: RunOptions) -> list[str] | None:
     """Refuse what does not go together, before anything is read."""
-    say = options.fit.spelling.option
+    say = options.settings.spelling.option
     if isinstance(data, str) or not isinstance(data, list | tuple) or len(data) < 2:
         n = len(data) if isinstance(data, list | tuple) else 1
         raise ParameterError(
@@ -173,7 +173,7 @@ def _fitted(
     sets: Sequence[TableSet],
     pairs: Pairs,
     parameters: dict[str, Any],
-    options: FitOptions,
+    options: RunSettings,
     stages: Stages,
 ) -> tuple[Fit, list[np.ndarray]]:
     cls, log = alignment_class(), []

@@ -20,9 +20,9 @@ from lowland.trust import Trust, affordable_rows
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages, reason_of
 from lowland.workflow.comparing.entries import Entry, comparison_entries
 from lowland.workflow.comparing.result import Attempt, MapComparison
-from lowland.workflow.fitting import Fit, FitOptions, PreparedRows, fit_method
-from lowland.workflow.options import COMPARING, RunSettings
-from lowland.workflow.run import MemoryRows, RunOptions, measure_fit, prepare_run
+from lowland.workflow.fitting import Fit, FitPlan, PreparedRows, fit_method
+from lowland.workflow.options import COMPARING, RunOptions, RunSettings
+from lowland.workflow.run import MemoryRows, measure_fit, prepare_run
 from lowland.workflow.targets import learned_target
 from lowland.workflow.trusting import NOT_JUDGED, Source, judge_map, why_not_judged
 
@@ -30,7 +30,7 @@ from lowland.workflow.trusting import NOT_JUDGED, Source, judge_map, why_not_jud
 
 
 def judged_attempts(
-    shared: PreparedRows, attempts: Sequence[Attempt], options: FitOptions
+    shared: PreparedRows, attempts: Sequence[Attempt], options: RunSettings
 ) -> list[Attempt]:
     """The attempts with what is known of their maps; Ctrl-C leaves out the rest."""
     made = [attempt.fit for attempt in attempts if attempt.fit is not None]
@@ -60,7 +60,7 @@ def judged_attempts(
     return found
 
 
-def _common_source(shared: PreparedRows, seconds: float, options: FitOptions) -> Source:
+def _common_source(shared: PreparedRows, seconds: float, options: RunSettings) -> Source:
     """The rows that all maps are judged against: after PCA, if one of the methods wanted that."""
     prepared, seen = shared.prepared, shared.common()
     source = Source(
@@ -134,7 +134,7 @@ def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> 
     table = dataclasses.replace(options.table, learns=learns, missing_values_taken=taken)
     options = dataclasses.replace(options, table=table)
     prepared, color = prepare_run(MemoryRows(data, options), options, Stages())
-    shared = PreparedRows(prepared, options.fit.seed, options.fit.n_jobs)
+    shared = PreparedRows(prepared, options.settings.seed, options.settings.n_jobs)
     attempts: list[Attempt] = []
     ended = False
     for entry in entries:
@@ -151,7 +151,7 @@ def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> 
         reasons = "; ".join(f"{attempt.name}: {attempt.reason}" for attempt in attempts)
         raise DataError(f"no method could do it: {reasons}")
     if not ended:
-        attempts = judged_attempts(shared, attempts, options.fit)
+        attempts = judged_attempts(shared, attempts, options.settings)
     if ended:
         kept = ", ".join(attempt.name for attempt in made)
         options.note(f"the comparison was ended by Ctrl-C; these maps are kept: {kept}")
@@ -169,7 +169,8 @@ def _attempt(
                 shared.prepared.table, entry.cls, table.target, entry.parameters, table.spelling
             )
             given = {**entry.parameters, **target.parameters}
-            fit = fit_method(shared, entry.cls, given, target, options.fit, Stages())
+            plan = FitPlan(entry.cls, given, target, options.settings)
+            fit = fit_method(shared, plan, Stages())
     except (KeyboardInterrupt, StoppedError):
         options.note(f"{name}: {STOPPED}, and has no map yet")
         return Attempt(entry, None, NOT_MEASURED, STOPPED), True
@@ -184,7 +185,7 @@ def _attempt(
     # all maps on the same rows, however long each of them takes
     measures = keeper.attempt(
         f"{name} was not measured",
-        lambda: measure_fit(shared, fit, color, options.fit.n_jobs),
+        lambda: measure_fit(shared, fit, color, options.settings.n_jobs),
         NOT_MEASURED,
     )
     return Attempt(entry, fit, measures, not_measured=" ".join(keeper.lost.values())), False

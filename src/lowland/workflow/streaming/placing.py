@@ -14,7 +14,7 @@ from lowland._base.rows.chunks import TASK_ROWS
 from lowland._base.rows.parts import MANIFEST, Parts
 from lowland.chunks.opening import open_rows
 from lowland.tables.options import TableOptions
-from lowland.workflow.choosing import StreamOptions
+from lowland.workflow.options import RunSettings
 from lowland.workflow.placing import model_for, read_for_model
 from lowland.workflow.streaming.roles import Columns, Place, look_at, placed_rows
 
@@ -45,19 +45,17 @@ def stream_placement(
     paths: Sequence[str],
     folder: Path,
     options: TableOptions,
-    stream: StreamOptions,
+    settings: RunSettings,
     *,
-    n_jobs: int | None = None,
-    verbose: bool = False,
     domain: int | str | None = None,
     force: bool = False,
 ) -> PlacedParts:
     """Place the rows of files, in chunks, and write them to part files in ``folder``."""
-    model, method = model_for(model, options, n_jobs, False, domain)
-    if force and not stream.resume and (folder / MANIFEST).exists():
+    model, method = model_for(model, options, settings.n_jobs, False, domain)
+    if force and not settings.resume and (folder / MANIFEST).exists():
         for part in (*folder.glob("part-*.parquet"), folder / MANIFEST):
             part.unlink()
-    with stream.running():
+    with settings.running():
         looked = look_at(open_rows(paths, frames=True, task_rows=TASK_ROWS), paths, options, 0)
         table = read_for_model(model, looked.frame, looked.options, looked.source)
         named = getattr(model, "feature_names_in_", None) is not None
@@ -66,9 +64,9 @@ def stream_placement(
         probe = step(looked.frame[:1])
         placed = placed_rows(looked, table, step, probe.shape[1], probe.dtype)
         start = time.perf_counter()
-        monitor = Monitor(method, verbose=verbose)
+        monitor = Monitor(method, verbose=settings.verbose)
         with monitor:
-            parts = placed.write(folder, resume=stream.resume, monitor=monitor)
+            parts = placed.write(folder, resume=settings.resume, monitor=monitor)
     unused = list(table.unused)
     notes = list(table.notes)
     if looked.files is not None:
@@ -87,7 +85,7 @@ def stream_placement(
         time.perf_counter() - start,
         method,
         notes,
-        stream.streamed_by,
+        settings.chunk_engine,
     )
 
 
