@@ -13,7 +13,7 @@ import numbers
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from lowland._base.errors import ParameterError
+from lowland._base.errors import ParameterError, shown
 
 LARGE = 2**63  # integers beyond it do not fit into the kernels' types
 
@@ -34,6 +34,14 @@ def read_value(name: str, constraint: Constraint, text: str) -> Any:
         if constraint.allows(value):
             return value
     raise ParameterError(f"{name}: {text!r} is not allowed; expected {constraint.describe()}.")
+
+
+def require(name: str, value: Any, constraint: Constraint) -> None:
+    """Refuse a value that is not allowed for an argument, such as ``"knn_graph: k"``."""
+    if not constraint.allows(value):
+        raise ParameterError(
+            f"{name}={shown(value)} is not allowed; expected {constraint.describe()}."
+        )
 
 
 class Constraint:

@@ -25,32 +25,11 @@ from lowland.chunks.dask_collections import with_inputs
 BROKEN = ("CancelledError", "CommClosedError", "FutureCancelledError", "FuturesCancelledError")
 
 
-def missing_extra() -> ClusterError:
-    """The error without the package ``distributed``."""
-    return ClusterError("clusters need the package distributed: pip install 'lowland[dask]'")
-
-
-def unreachable(address: str, error: BaseException) -> ClusterError:
-    """The error when nothing answers."""
-    return ClusterError(
-        f"{address}: no scheduler answers there ({_brief(error)}); start one with `dask scheduler` "
-        "and workers with `dask worker`, or use 'local:4'."
-    )
-
-
 def lost(address: str) -> ClusterError:
     """The error when the connection breaks."""
     return ClusterError(
         f"{address}: the scheduler ended, or the connection to it broke; parts that were written "
         "are whole: start it again and go on with resume=True (--resume)."
-    )
-
-
-def no_workers(address: str, seconds: float) -> ClusterError:
-    """The error when nobody is left to work."""
-    return ClusterError(
-        f"{address}: the scheduler has had no workers for {seconds:.0f} s; start some with "
-        f"`dask worker {address}`, then go on with resume=True (--resume)."
     )
 
 
@@ -71,8 +50,8 @@ def failure(error: BaseException, address: str, task: Task | None) -> BaseExcept
         )
     if isinstance(error, ImportError):
         return ClusterError(
-            f"{address}: a worker cannot import what the work needs ({_brief(error)}); install the "
-            "same version of lowland on all workers."
+            f"{address}: a worker cannot import what the work needs ({_one_line(error)}); install "
+            "the same version of lowland on all workers."
         )
     return error
 
@@ -83,13 +62,7 @@ def _place(task: Task | None) -> str:
         return "a merge of results"
     first, last = task.chunks[0].source, task.chunks[-1].source
     files = first if first == last else f"{first} to {last}"
-    stop: Any = task.start + task.n_rows - 1
-    return f"{files} (rows {task.start} to {stop})"
-
-
-def _brief(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    return f"{files} (rows {task.start} to {task.start + task.n_rows - 1})"
 
 
 # What runs on a worker: one task of a job, one merge, and the loading of what tasks share.
@@ -172,7 +145,8 @@ def _bytes(packed: bytes | Stored) -> bytes:
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 500 else f"{text[:500]}..."
 
 
 # The connection to a cluster: an address, processes of this machine, or a client that exists.
@@ -241,7 +215,9 @@ def connected(scheduler: Any, timeout: float) -> Iterator[Connection]:
     try:
         import distributed
     except ImportError:
-        raise missing_extra() from None
+        raise ClusterError(
+            "clusters need the package distributed: pip install 'lowland[dask]'"
+        ) from None
     if isinstance(scheduler, distributed.Client):
         if scheduler.asynchronous:
             raise ParameterError("scheduler: the client is asynchronous; give a synchronous one.")
@@ -257,7 +233,10 @@ def connected(scheduler: Any, timeout: float) -> Iterator[Connection]:
         try:
             client = distributed.Client(target, timeout=patience, set_as_default=False)
         except Exception as error:  # of the network, of TLS, of another protocol
-            raise unreachable(scheduler, error) from error
+            raise ClusterError(
+                f"{scheduler}: no scheduler answers there ({_one_line(error)}); start one with "
+                "`dask scheduler` and workers with `dask worker`, or use 'local:4'."
+            ) from error
         stack.callback(_close, client)
         yield Connection(client, _address(client), is_local=is_local)
 
@@ -288,7 +267,7 @@ def _processes(scheduler: str) -> Iterator[Any]:
         )
     except Exception as error:
         raise ClusterError(
-            f"{scheduler}: the worker processes do not start ({' '.join(str(error).split())}); a "
+            f"{scheduler}: the worker processes do not start ({_one_line(error)}); a "
             'script must call them below `if __name__ == "__main__":`.'
         ) from error
     with cluster, dask.config.set(KEEP):
@@ -298,11 +277,8 @@ def _processes(scheduler: str) -> Iterator[Any]:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep tracebacks of lost connections out of the terminal: they become errors in one line."""
-    loggers = [
-        logging.getLogger(name)
-        for name in ("distributed", *logging.root.manager.loggerDict)
-        if name.split(".")[0] == "distributed"
-    ]
+    known = ("distributed", *logging.root.manager.loggerDict)
+    loggers = [logging.getLogger(name) for name in known if name.split(".")[0] == "distributed"]
     before = [(logger, logger.level) for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)

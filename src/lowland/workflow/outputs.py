@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import shutil
 import tempfile
-import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._base.errors import DataError, LowlandError
 from lowland._base.models.codec import load
-from lowland._base.rows.parts import MANIFEST
+from lowland._base.rows.parts import MANIFEST, whole_file
 from lowland.tables import check_suffix, staged_outputs, write_frame
 from lowland.workflow._stages import OptionalStages, Stages
 
@@ -261,14 +259,9 @@ class RunFolder:
         """Save the model; the result is the model as a later run would load it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.clear()
-        unfinished = self.folder / f".{MODEL}-{uuid.uuid4().hex[:12]}.part"
-        try:
+        with whole_file(self.model) as unfinished:
             model.save(unfinished)
-            os.replace(unfinished, self.model)
-            unfinished.write_text(
-                json.dumps({"identity": identity, "fit": dict(facts)}, indent=1), encoding="utf-8"
-            )
-            os.replace(unfinished, self.begun)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        about = json.dumps({"identity": identity, "fit": dict(facts)}, indent=1)
+        with whole_file(self.begun) as unfinished:
+            unfinished.write_text(about, encoding="utf-8")
         return load(self.model)

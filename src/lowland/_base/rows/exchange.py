@@ -13,22 +13,23 @@ ranges are travels with the results of the first step.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, require
+from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import format_bytes, require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block, Task
 from lowland._base.rows.engines import Job, naming_source
+from lowland._base.rows.parts import whole_file
 from lowland._base.validation import is_sparse
 
 if TYPE_CHECKING:
@@ -114,36 +115,32 @@ def _fill(file: Any, offset: int, into: np.ndarray, path: str) -> None:
         left = left[got:]
 
 
+@dataclasses.dataclass(frozen=True)
 class PartFile:
     """The work on one task of the table: write its rows sorted by part; the result: sections."""
 
-    def __init__(
-        self, folder: str, part_of: PartOf, n_parts: int, copies: int, p: int, dtype: np.dtype
-    ) -> None:
-        self.folder, self.part_of, self.n_parts, self.copies = folder, part_of, n_parts, copies
-        self.n_columns, self.dtype = p, dtype
+    folder: str
+    part_of: PartOf
+    n_parts: int
+    copies: int
+    dtype: np.dtype
 
     def __call__(self, blocks: Iterator[Block], number: int) -> list[Section]:
         target = Path(self.folder) / f"rows-{number:06d}.bin"
-        unfinished = target.with_name(f".{target.name}-{uuid.uuid4().hex[:12]}.part")
         sections: list[Section] = []
         held: list[tuple[Block, np.ndarray]] = []
-        try:
-            with unfinished.open("wb") as file:
-                n_bytes = 0
-                for block in blocks:
-                    block = block._replace(X=self._array(block))
-                    with naming_source(block.source):
-                        held.append((block, self._parts(block)))
-                    n_bytes += self.copies * block.X.nbytes
-                    if n_bytes >= SECTION_BYTES:
-                        sections.append(self._write(file, held, str(target)))
-                        held, n_bytes = [], 0
-                if held:
+        n_bytes = 0
+        with whole_file(target) as unfinished, unfinished.open("wb") as file:
+            for block in blocks:
+                block = block._replace(X=self._array(block))
+                with naming_source(block.source):
+                    held.append((block, self._parts(block)))
+                n_bytes += self.copies * block.X.nbytes
+                if n_bytes >= SECTION_BYTES:
                     sections.append(self._write(file, held, str(target)))
-            os.replace(unfinished, target)
-        finally:
-            unfinished.unlink(missing_ok=True)
+                    held, n_bytes = [], 0
+            if held:
+                sections.append(self._write(file, held, str(target)))
         return sections
 
     def _array(self, block: Block) -> np.ndarray:
@@ -192,11 +189,11 @@ class PartFile:
         return Section(path, offset, starts)
 
 
+@dataclasses.dataclass(frozen=True)
 class OnRows:
     """The work on one part: a function of the part, its rows and their numbers."""
 
-    def __init__(self, f: OnPart) -> None:
-        self.f = f
+    f: OnPart
 
     def __call__(self, blocks: Iterator[Block], part: int) -> Any:
         block = next(blocks)
@@ -215,46 +212,37 @@ def exchanged(
 ) -> Iterator[Any]:
     """The results of the parts; see :meth:`Rows.exchange`."""
     for name, value, most in (("n_parts", n_parts, MOST_PARTS), ("copies", copies, n_parts)):
-        constraint = Integer(1, most)
-        if not constraint.allows(value):
-            raise ParameterError(
-                f"exchange: {name}={shown(value)} is not allowed; expected {constraint.describe()}."
-            )
+        require(f"exchange: {name}", value, Integer(1, most))
     if rows.dtype.kind != "f":
         raise DataError("exchange: the table has columns that are no numbers; choose others.")
     home = Path(tempfile.gettempdir() if folder is None else folder)
     if not home.is_dir():
         raise ParameterError(f"folder={str(home)!r} does not exist; make it, or choose another.")
-    n, p = rows.shape
-    _require_disk(home, copies * n * (p * rows.dtype.itemsize + NUMBER.itemsize))
-    return _exchanged(rows, part_of, f, int(n_parts), int(copies), home, monitor or Monitor())
+    need = copies * len(rows) * (rows.shape[1] * rows.dtype.itemsize + NUMBER.itemsize)
+    free = shutil.disk_usage(home).free
+    if need > free:
+        raise DataError(
+            f"{home}: the exchange of rows writes {format_bytes(need)}, but the disk has "
+            f"{format_bytes(free)} left; give another folder (folder=, or the environment "
+            "variable TMPDIR), or take fewer copies."
+        )
 
+    def results() -> Iterator[Any]:
+        own = tempfile.mkdtemp(prefix="lowland-", dir=home.absolute())
+        dtype, tasks = rows.dtype.newbyteorder("<"), rows.tasks
+        try:
+            work = PartFile(own, part_of, int(n_parts), int(copies), dtype)
+            numbers = [task.number for task in tasks]
+            written = list(rows.results(work, monitor, "parts", tasks=tasks, arguments=numbers))
+            sections = [section for found in written for section in found]
+            chunks = [_chunk(part, sections, rows.shape[1], dtype) for part in range(n_parts)]
+            parts = [Task(part, 0, (chunk,)) for part, chunk in enumerate(chunks)]
+            job = Job("rows by part", OnRows(f), parts, (), range(n_parts))
+            yield from rows.run(job, monitor or Monitor())
+        finally:
+            shutil.rmtree(own, ignore_errors=True)
 
-def _exchanged(
-    rows: Rows,
-    part_of: PartOf,
-    f: OnPart,
-    n_parts: int,
-    copies: int,
-    home: Path,
-    monitor: Monitor,
-) -> Iterator[Any]:
-    own = Path(tempfile.mkdtemp(prefix="lowland-", dir=home.absolute()))
-    dtype = rows.dtype.newbyteorder("<")
-    try:
-        work = PartFile(str(own), part_of, n_parts, copies, rows.shape[1], dtype)
-        tasks = rows.tasks
-        numbers = [task.number for task in tasks]
-        written = list(rows.results(work, monitor, "parts", tasks=tasks, arguments=numbers))
-        sections = [section for found in written for section in found]
-        parts = [
-            Task(part, 0, (_chunk(part, sections, rows.shape[1], dtype),))
-            for part in range(n_parts)
-        ]
-        job = Job("rows by part", OnRows(f), parts, (), range(n_parts))
-        yield from rows.run(job, monitor)
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
+    return results()  # not a generator itself: what is wrong is refused before anything is read
 
 
 def _chunk(part: int, sections: Sequence[Section], p: int, dtype: np.dtype) -> PartChunk:
@@ -263,23 +251,7 @@ def _chunk(part: int, sections: Sequence[Section], p: int, dtype: np.dtype) -> P
     for path, offset, starts in sections:
         first, last = int(starts[part]), int(starts[part + 1])
         if first < last:
-            rows_at = offset + NUMBER.itemsize * int(starts[-1])
-            ranges.append(
-                Range(
-                    path,
-                    offset + NUMBER.itemsize * first,
-                    rows_at + p * dtype.itemsize * first,
-                    last - first,
-                )
-            )
+            numbers_at = offset + NUMBER.itemsize * first
+            rows_at = offset + NUMBER.itemsize * int(starts[-1]) + p * dtype.itemsize * first
+            ranges.append(Range(path, numbers_at, rows_at, last - first))
     return PartChunk(part, tuple(ranges), p, dtype.str)
-
-
-def _require_disk(home: Path, need: int) -> None:
-    free = shutil.disk_usage(home).free
-    if need > free:
-        raise DataError(
-            f"{home}: the exchange of rows writes {format_bytes(need)}, but the disk has "
-            f"{format_bytes(free)} left; give another folder (folder=, or the environment "
-            "variable TMPDIR), or take fewer copies."
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 from typing import Any
 
@@ -71,20 +72,17 @@ class Placing:
         return placed if is_sparse(placed) else np.asarray(placed)
 
 
+@dataclasses.dataclass(frozen=True)
 class Checked:
     """The step that checks a block as ``fit`` checks a table: numbers, finite unless allowed."""
 
-    def __init__(self, owner: str, accept_sparse: bool, finite: bool, allow_nan: bool) -> None:
-        self.options: dict[str, Any] = {
-            "owner": owner,
-            "accept_sparse": accept_sparse,
-            "finite": finite,
-            "allow_nan": allow_nan,
-            "part": True,
-        }
+    owner: str
+    accept_sparse: bool
+    finite: bool
+    allow_nan: bool
 
     def __call__(self, X: Any) -> Any:
-        return check_matrix(X, **self.options)
+        return check_matrix(X, **vars(self), part=True)
 
 
 def checked_rows(rows: Rows, y: Any, estimator: Any) -> Rows:
@@ -108,13 +106,12 @@ def _with_target(rows: Rows, y: Any, owner: str) -> Rows:
     """The rows with the labels that ``y`` names; None takes the target they have already."""
     if y is None and rows.target is not None:
         return rows
-    labeled = rows.with_labels(y)
-    if labeled is None:
-        raise ParameterError(
-            f"{owner}: y={shown(y)} is not allowed; for rows that are read in chunks, y is the "
-            f"name of one of the columns that go along: {', '.join(rows.beside) or 'none'}."
-        )
-    return labeled
+    if (labeled := rows.with_labels(y)) is not None:
+        return labeled
+    raise ParameterError(
+        f"{owner}: y={shown(y)} is not allowed; for rows that are read in chunks, y is the name of "
+        f"one of the columns that go along: {', '.join(rows.beside) or 'none'}."
+    )
 
 
 def rows_at(rows: Rows, numbers: np.ndarray, monitor: Monitor | None = None) -> Any:
@@ -145,8 +142,8 @@ def placed_table(estimator: Any, X: Any) -> Any:
         return X.map(Placing(estimator), len(names), names=names, dtype=float_type(X.dtype))
     if is_collection(X):
         names_of = functools.partial(_names, estimator)
-        placed = registry.collections().PlacedCollection(X)
-        return placed.by(Placing(estimator), names_of, estimator._output())
+        placed_collection = registry.collections().placed_collection
+        return placed_collection(X, Placing(estimator), names_of, estimator._output())
     return None
 
 

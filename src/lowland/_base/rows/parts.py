@@ -7,6 +7,8 @@ a part is whole. ``_lowland.json`` tells which table the parts belong to. A seco
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import os
 import uuid
@@ -41,11 +43,24 @@ def part_name(index: int) -> str:
     return f"part-{index:06d}.parquet"
 
 
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """A temporary file beside ``target``, which gets its name when the block ends without error."""
+    unfinished = target.with_name(f".{target.name}-{uuid.uuid4().hex[:12]}.part")
+    try:
+        yield unfinished
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@dataclasses.dataclass(frozen=True)
 class PartWriter:
     """Writes the rows of one task: id or number, columns of the table, what goes along."""
 
-    def __init__(self, folder: Path, names: list[str], id_name: str | None) -> None:
-        self.folder, self.names, self.id_name = folder, names, id_name
+    folder: Path
+    names: list[str]
+    id_name: str | None
 
     def __call__(self, blocks: Iterator[Block], number: int) -> int:
         """Write the part; the result is its number of rows."""
@@ -53,13 +68,8 @@ class PartWriter:
 
         frames = [self._frame(block) for block in blocks]
         frame = frames[0] if len(frames) == 1 else pl.concat(frames, how="vertical_relaxed")
-        target = self.folder / part_name(number)
-        unfinished = self.folder / f".{target.name}-{uuid.uuid4().hex[:12]}.part"
-        try:
+        with whole_file(self.folder / part_name(number)) as unfinished:
             frame.write_parquet(unfinished)
-            os.replace(unfinished, target)
-        finally:
-            unfinished.unlink(missing_ok=True)
         return frame.height
 
     def _frame(self, block: Block) -> Any:
@@ -69,10 +79,10 @@ class PartWriter:
         numbers = pl.from_numpy(X, schema=self.names, orient="row").get_columns()
         beside = [] if block.beside is None else block.beside.get_columns()
         ids = [column for column in beside if column.name == self.id_name]
+        others = [column for column in beside if column.name != self.id_name]
         if not ids:
             stop = block.start + block.n_rows
             ids = [pl.int_range(block.start, stop, dtype=pl.Int64, eager=True).alias("row")]
-        others = [column for column in beside if column.name != self.id_name]
         return pl.DataFrame([*ids, *numbers, *others])
 
 
@@ -123,9 +133,8 @@ def _claim(home: Path, about: dict[str, Any], *, resume: bool) -> None:
             "resume=True (--resume)."
         )
     _remove_unfinished(home)
-    unfinished = home / f".{MANIFEST}-{uuid.uuid4().hex[:12]}.part"
-    unfinished.write_text(json.dumps(about, indent=1))
-    os.replace(unfinished, manifest)
+    with whole_file(manifest) as unfinished:
+        unfinished.write_text(json.dumps(about, indent=1))
 
 
 def _remove_unfinished(home: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import os
 import pickle
@@ -13,20 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from lowland._base.constraints import Integer, require
 from lowland._base.errors import DataError, unknown_name
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
+from lowland._base.rows import engines
 from lowland._base.rows.chunks import TASK_ROWS, Block, Chunk, Task, count_rows, tasks_of
-from lowland._base.rows.engines import (
-    Engine,
-    Job,
-    Stream,
-    current_engine,
-    naming_source,
-    run_task,
-)
+from lowland._base.rows.engines import Engine, Job
 from lowland._base.rows.exchange import exchanged
-from lowland._base.rows.folding import check_sample, merge_all, sampled_rows
+from lowland._base.rows.folding import merge_all, sampled_rows
 from lowland._base.rows.parts import Parts, write_parts
 from lowland._base.validation import is_sparse
 
@@ -281,18 +278,21 @@ class Rows:
         return Job(name, work, tasks, self.steps, arguments)
 
     def _engine(self) -> Engine:
-        return current_engine() or Stream()
+        return engines.current_engine() or engines.Stream()
 
     def blocks(self) -> Iterator[Block]:
         """All blocks, one after another, in this process."""
         for task in self.tasks:
-            yield from run_task(task, self.job("rows", _all, [task]).work, None, *self.steps)
+            yield from engines.run_task(
+                task, self.job("rows", _all, [task]).work, None, *self.steps
+            )
 
     def sample(self, n: int, seed: int = 0) -> Any:
         """n rows without replacement, in their order: an array, or a data frame if columns have
         names. All rows if there are no more than n. The rows depend on ``seed`` only.
         """
-        check_sample(n, seed)
+        require("sample: n", n, Integer(1))
+        require("sample: seed", seed, Integer(0))
         return self.take(sampled_rows(self._n_rows, int(n), int(seed))).X
 
     def take(self, numbers: np.ndarray, monitor: Monitor | None = None) -> Block:
@@ -349,25 +349,27 @@ class Rows:
         return block._replace(X=pl.from_numpy(block.X, schema=list(self.names), orient="row"))
 
 
+@dataclasses.dataclass(frozen=True)
 class Folded:
     """The work of :meth:`Rows.total` on one task: its chunks, merged in order."""
 
-    def __init__(self, f: Callable[[Block], Any], merge: Callable[[Any, Any], Any]) -> None:
-        self.f, self.merge = f, merge
+    f: Callable[[Block], Any]
+    merge: Callable[[Any, Any], Any]
 
     def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:
         return merge_all(map(self._of, blocks), self.merge)
 
     def _of(self, block: Block) -> Any:
-        with naming_source(block.source):
+        with engines.naming_source(block.source):
             return self.f(block)
 
 
+@dataclasses.dataclass(frozen=True)
 class WithTarget:
     """Work on blocks that have one of the columns beside them as ``y``."""
 
-    def __init__(self, work: Callable[[Iterator[Block], Any], Any], name: str) -> None:
-        self.work, self.name = work, name
+    work: Callable[[Iterator[Block], Any], Any]
+    name: str
 
     def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:
         named = (block._replace(y=block.beside[self.name].to_numpy()) for block in blocks)
@@ -397,19 +399,11 @@ def _all(blocks: Iterator[Block], argument: Any) -> Iterator[Block]:
     return blocks
 
 
-def _starts(task: Task) -> Iterator[int]:
-    start = task.start
-    for chunk in task.chunks:
-        yield start
-        start += chunk.n_rows
-
-
 def _needed(task: Task, numbers: np.ndarray) -> Task:
     """The task without chunks before the first and after the last of the rows wanted."""
-    pairs = list(zip(task.chunks, _starts(task), strict=True))
-    kept = [
-        pair for pair in pairs if pair[1] <= numbers[-1] and pair[1] + pair[0].n_rows > numbers[0]
-    ]
+    starts = itertools.accumulate((c.n_rows for c in task.chunks), initial=task.start)
+    pairs = list(zip(task.chunks, starts, strict=False))
+    kept = [(c, i) for c, i in pairs if i <= numbers[-1] and i + c.n_rows > numbers[0]]
     return Task(task.number, kept[0][1], tuple(chunk for chunk, _ in kept))
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import uuid
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -21,12 +19,12 @@ from lowland._base.memory import available_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import TASK_ROWS
 from lowland._base.rows.folding import sampled_rows
-from lowland._base.rows.parts import MANIFEST, Parts
+from lowland._base.rows.parts import MANIFEST, Parts, whole_file
 from lowland._base.rows.table import Rows
 from lowland.chunks.opening import open_rows
 from lowland.chunks.refining import refined
 from lowland.methods.linear.pca import PCA
-from lowland.metrics.quality import NOT_MEASURED, Measures
+from lowland.metrics.quality import Measures
 from lowland.tables import Table
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared
@@ -254,8 +252,6 @@ class ChunkRows:
                 n_jobs=settings.n_jobs,
                 monitor=monitor,
             )
-        if found is None:
-            return NOT_MEASURED
         per_point = {}
         for name, values in found.per_point.items():
             per_point[name] = np.full(len(shown), np.nan)
@@ -358,12 +354,8 @@ def _moved(placed: Parts, Y: np.ndarray, folder: Path, names: list[str]) -> Part
         frame = pl.read_parquet(path)
         places = pl.from_numpy(Y[start : start + frame.height], schema=names, orient="row")
         start += frame.height
-        unfinished = folder / f".{path.name}-{uuid.uuid4().hex[:12]}.part"
-        try:
+        with whole_file(folder / path.name) as unfinished:
             frame.with_columns(places.get_columns()).write_parquet(unfinished)
-            os.replace(unfinished, folder / path.name)
-        finally:
-            unfinished.unlink(missing_ok=True)
         files.append(folder / path.name)
     shutil.copyfile(placed.folder / MANIFEST, folder / MANIFEST)
     shutil.rmtree(placed.folder)
