@@ -25,6 +25,7 @@ from lowland.metrics import (
     neighbor_recall,
     trustworthiness,
 )
+from lowland.preparation.preparation import Preparation
 from lowland.tables import coordinate_names
 from lowland.tables.options import TableOptions
 from lowland.workflow import make_map
@@ -227,6 +228,8 @@ def test_a_stopped_run_goes_on_without_a_fit_and_gives_the_same_bytes(files, tmp
     place = rows.Place.__call__
 
     def stop_at_fifth(self, frame):
+        if isinstance(self.model, Preparation):
+            return place(self, frame)
         calls.append(frame.height)
         if len(calls) == 5:
             raise StoppedError

@@ -166,11 +166,7 @@ def place_parts(
                 "dimensions": placed.dimensions,
                 "seconds": placed.seconds,
                 "engine": placed.engine,
-                "parts": {
-                    "folder": str(parts.folder),
-                    "files": len(parts.files),
-                    "kept": parts.n_kept,
-                },
+                "parts": parts.summary(),
                 "outputs": {"map": str(parts.folder)},
                 "notes": placed.notes,
             },

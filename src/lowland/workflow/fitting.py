@@ -45,6 +45,11 @@ class Fit(NamedTuple):
     look: Mapping[str, Any] = {}  # of its points in all pictures
 
     @property
+    def steps(self) -> list[Any]:
+        """The steps of the model; the method is one of them."""
+        return list(self.model.steps) if isinstance(self.model, Chain) else [self.model]
+
+    @property
     def sides(self) -> list[float] | None:
         """The sides of a map that is a torus; None if it is not one, or was turned off its axes."""
         sides = self.estimator._torus_sides()

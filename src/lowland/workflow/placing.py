@@ -38,11 +38,7 @@ class PlacedRows(NamedTuple):
     @property
     def notes(self) -> list[str]:
         """What happened to columns that a person may miss."""
-        notes, unused = list(self.table.notes), list(self.table.unused)
-        if unused:
-            left = listing(unused, 4, quote=False)
-            notes.append(f"columns that the model does not know are left out: {left}")
-        return notes
+        return notes_on(self.table)
 
     def __repr__(self) -> str:
         rows, dimensions = self.coordinates.shape
@@ -52,6 +48,14 @@ class PlacedRows(NamedTuple):
     def _repr_html_(self) -> str:
         """The first rows of the map, for notebooks."""
         return frame_html(self.map, repr(self)) + (html_lines(self.notes) if self.notes else "")
+
+
+def notes_on(table: Table) -> list[str]:
+    """What happened to columns of a table that is placed, such as those that are not used."""
+    if not table.unused:
+        return list(table.notes)
+    left = listing(list(table.unused), 4, quote=False)
+    return [*table.notes, f"columns that the model does not know are left out: {left}"]
 
 
 @takes_options(table=(TableOptions, PLACING), settings=(RunSettings, ("n_jobs", "verbose")))

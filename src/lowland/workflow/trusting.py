@@ -61,11 +61,10 @@ def make_again(source: Source, X: Any, fit: Fit, plan: FitPlan) -> Again | str:
     for name, value in plan.given.items():
         if name in SKIPPED:
             continue
-        if _is_of_rows(name, value, n):
-            if name == "init":
-                continue  # a start for other rows; the usual one takes its place
+        if not _is_of_rows(name, value, n):
+            parameters[name] = value
+        elif name != "init":  # a start for other rows, whose place the usual one takes
             return f"{name} was given for all rows, and parts of them cannot be mapped with it"
-        parameters[name] = value
     estimator = fit.estimator
     parameters["n_components"] = fit.Y.shape[1]
     if "metric" in type(estimator).parameters():

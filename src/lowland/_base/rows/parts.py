@@ -37,6 +37,10 @@ class Parts(NamedTuple):
     n_rows: int
     n_kept: int = 0  # parts that an earlier run had written
 
+    def summary(self) -> dict[str, Any]:
+        """Where the files are, how many there are, and how many were kept, in plain values."""
+        return {"folder": str(self.folder), "files": len(self.files), "kept": self.n_kept}
+
 
 def part_name(index: int) -> str:
     """The name of the part of a task; names sort as the tasks do."""

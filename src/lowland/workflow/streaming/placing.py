@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lowland._base.chain import Chain
-from lowland._base.errors import DataError, count, listing
+from lowland._base.errors import DataError, count
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import TASK_ROWS
 from lowland._base.rows.parts import MANIFEST, Parts
 from lowland.chunks.opening import open_rows
 from lowland.tables.options import TableOptions
 from lowland.workflow.options import RunSettings
-from lowland.workflow.placing import model_for, read_for_model
+from lowland.workflow.placing import model_for, notes_on, read_for_model
 from lowland.workflow.streaming.roles import Columns, Place, look_at, placed_rows
 
 
@@ -67,24 +67,18 @@ def stream_placement(
         monitor = Monitor(method, verbose=settings.verbose)
         with monitor:
             parts = placed.write(folder, resume=settings.resume, monitor=monitor)
-    unused = list(table.unused)
-    notes = list(table.notes)
-    if looked.files is not None:
-        notes.insert(0, looked.files[1])
-    if unused:
-        left = listing(unused, 4, quote=False)
-        notes.append(f"columns that the model does not know are left out: {left}")
+    of_files = [] if looked.files is None else [looked.files[1]]
     return PlacedParts(
         parts,
         looked.source,
         len(columns.names),
         table.labels.columns,
-        unused,
+        list(table.unused),
         table.ids.name,
         probe.shape[1],
         time.perf_counter() - start,
         method,
-        notes,
+        [*of_files, *notes_on(table)],
         settings.chunk_engine,
     )
 
@@ -92,17 +86,14 @@ def stream_placement(
 def _columns(model: Any, table: Any, looked: Any) -> Columns:
     """The columns that the model takes, by their names in the files."""
     first = model.steps[0] if isinstance(model, Chain) else model
-    texts = list(getattr(first, "text_columns", ()))
-    names = list(table.feature_names or ())
+    known, names = tuple(getattr(first, "text_columns", ())), tuple(table.feature_names or ())
     if not names:
         raise DataError(f"{looked.source}: has no columns with names.")
-    features = [name for name in names if name not in texts]
+    features = tuple(name for name in names if name not in known)
+    texts = tuple(name for name in names if name in known)
+    dates = tuple(getattr(first, "dates", None) or ())
+    codes = tuple(getattr(first, "missing_values", None) or ())
     fills = getattr(first, "fill_", None) is not None or getattr(first, "allows_nan", False)
     advice = "the model was fitted without missing values; fill them, or drop these rows"
-    return Columns(
-        *(features, [name for name in names if name in texts], getattr(first, "dates", None) or ()),
-        single=looked.is_single(features),
-        codes=getattr(first, "missing_values", None) or (),
-        missing=None if fills else advice,
-        order=names,
-    )
+    missing, single = None if fills else advice, looked.is_single(features)
+    return Columns(features, texts, dates, single, codes, missing, order=names)

@@ -8,7 +8,7 @@ types and in its order.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from lowland.tables.finite import fits_float32
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared, prepare, read
 from lowland.tables.several import LABEL, shown_name
+from lowland.tables.writing import names_beside
 from lowland.workflow._display import grouped
 
 LOOKED_AT, FEWEST = 100_000, 1000  # rows
@@ -95,47 +96,38 @@ def prepared_sample(looked: Looked, table: Table) -> Prepared:
     return prepared._replace(log=log, rows_read=n)
 
 
+@dataclasses.dataclass(frozen=True)
 class Columns:
-    """The step from a block with all columns to the features of the sample, as a data frame.
+    """The step from a block with all columns to the features of the sample, as a data frame."""
 
-    ``texts`` are label columns that take part in the map; ``dates`` those of them that hold dates.
-    """
+    features: tuple[str, ...]
+    texts: tuple[str, ...]  # label columns that take part in the map
+    dates: tuple[str, ...]  # those of them that hold dates
+    single: bool  # whether the numbers are float32
+    codes: tuple[str, ...]  # of missing values
+    missing: str | None  # what to do about missing values, in words; None: they are allowed
+    order: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        features: Sequence[str],
-        texts: Sequence[str],
-        dates: Sequence[str],
-        *,
-        single: bool,
-        codes: Sequence[str],
-        missing: str | None,
-        order: Sequence[str] = (),
-    ) -> None:
-        self.features, self.texts, self.dates = tuple(features), tuple(texts), tuple(dates)
-        self.names = tuple(order) or (*self.features, *self.texts)
-        self.single, self.codes = single, tuple(codes)
-        self.missing = missing  # what to do about missing values, in words; None: they are allowed
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.order or (*self.features, *self.texts)
 
     @classmethod
     def of(cls, looked: Looked, prepared: Prepared) -> Columns:
         """The columns of a sample that was prepared."""
         options, preparation = looked.options, prepared.preparation
         say = options.spelling.option
-        features = list(prepared.table.feature_names or ())
-        texts: list[str] = []
+        features, texts, dates = tuple(prepared.table.feature_names or ()), (), ()
         if preparation is not None:
-            texts = [str(name) for name in preparation.feature_names_in_[len(features) :]]
+            texts = tuple(map(str, preparation.feature_names_in_[len(features) :]))
+            dates = tuple(preparation.dates or ())
         advice = (
             f"choose {say('missing', 'mean')}, {say('missing', 'median')} or "
             f"{say('missing', 'neighbors')} to fill them, or leave columns out with {say('drop')}"
         )
-        return cls(
-            *(features, texts, (preparation and preparation.dates) or ()),
-            single=looked.is_single(features),
-            codes=options.missing_values,
-            missing=advice if options.missing == "refuse" else None,
-        )
+        missing = advice if options.missing == "refuse" else None
+        single, codes = looked.is_single(features), tuple(options.missing_values)
+        return cls(features, texts, dates, single, codes, missing)
 
     def __call__(self, frame: Any) -> Any:
         frame = frame.select(self.names)
@@ -184,35 +176,28 @@ class Columns:
         )
 
 
-class Ready:
-    """The step from the features of a block to the numbers that a method gets."""
-
-    def __init__(self, columns: Columns, preparation: Any) -> None:
-        self.columns, self.preparation = columns, preparation
-
-    def __call__(self, frame: Any) -> np.ndarray:
-        features = self.columns(frame)
-        X = features if self.preparation is None else self.preparation.transform(features)
-        return np.ascontiguousarray(X)
-
-
+@dataclasses.dataclass(frozen=True)
 class Place:
-    """The step from the features of a block to places in the map of a model."""
+    """The step from the features of a block to what a model makes of them.
 
-    def __init__(self, columns: Columns, model: Any, *, named: bool = True) -> None:
-        self.columns, self.model, self.named = columns, model, named
+    The model is that of a map, or a preparation; without one, the features are the result.
+    """
+
+    columns: Columns
+    model: Any
+    named: bool = True  # whether the model knows names of columns
 
     def __call__(self, frame: Any) -> np.ndarray:
         features = self.columns(frame)
         X = features if self.named else np.asarray(features)
-        return np.asarray(self.model.transform(X))
+        return np.ascontiguousarray(X if self.model is None else self.model.transform(X))
 
 
 class Wrapped(NamedTuple):
-    """A chunk whose blocks are changed by ``f``, a small object with a ``key``."""
+    """A chunk whose blocks are changed by ``f``."""
 
     chunk: Any
-    f: Any
+    f: InRoles | InFile
 
     @property
     def n_rows(self) -> int:
@@ -220,7 +205,7 @@ class Wrapped(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        return (*self.chunk.identity, *self.f.key)
+        return (*self.chunk.identity, *dataclasses.astuple(self.f))
 
     @property
     def source(self) -> str:
@@ -242,23 +227,25 @@ class Wrapped(NamedTuple):
             yield each.f(block)
 
 
+@dataclasses.dataclass(frozen=True)
 class InRoles:
-    """A block with features in X and its id and labels beside, under the names that they get."""
+    """A block with features in X, and its id and labels beside, under the names that they get."""
 
-    def __init__(self, columns: Sequence[str], beside: Mapping[str, str]) -> None:
-        self.columns, self.beside = tuple(columns), dict(beside)
-        self.key = (self.columns, tuple(self.beside.items()))
+    columns: tuple[str, ...]
+    beside: tuple[tuple[str, str], ...]  # the names of columns, and those that they get
 
     def __call__(self, block: Block) -> Block:
-        beside = block.X.select(list(self.beside)).rename(self.beside) if self.beside else None
+        names = dict(self.beside)
+        beside = block.X.select(list(names)).rename(names) if names else None
         return block._replace(X=block.X.select(self.columns), beside=beside)
 
 
+@dataclasses.dataclass(frozen=True)
 class InFile:
     """A block with a label that names its file."""
 
-    def __init__(self, label: str, file: str) -> None:
-        self.key = self.label, self.file = label, file
+    label: str
+    file: str
 
     def __call__(self, block: Block) -> Block:
         import polars as pl
@@ -275,41 +262,20 @@ def _with_files(rows: Rows, label: str, paths: Sequence[str]) -> Rows:
     return rows.with_chunks(chunks, [*(rows.names or ()), label])
 
 
-def column_frames(
-    rows: Rows, names: Sequence[str], beside: Mapping[str, str], id_name: Any
-) -> Rows:
+def in_roles(rows: Rows, roles: InRoles, id_name: str | None = None) -> Rows:
     """The table whose blocks are frames of some columns, with others beside under new names."""
-    roles = InRoles(names, beside)
     chunks = [Wrapped(chunk, roles) for chunk in rows.chunks]
-    other = rows.with_chunks(chunks, names, tuple(beside.values()))
+    other = rows.with_chunks(chunks, roles.columns, [new for _, new in roles.beside])
     other.id_name = id_name
     return other
-
-
-def written_names(table: Table, coordinates: Sequence[str]) -> tuple[dict[str, str], str | None]:
-    """The columns beside the map and their names in it, as ``map_frame`` has them; and the id's."""
-    from lowland.tables.writing import free_label
-
-    id_name = None
-    beside: dict[str, str] = {}
-    if table.has_ids:
-        name = table.ids.name
-        id_name = f"{name}_id" if name in coordinates else name
-        beside[name] = id_name
-    reserved = {id_name or table.ids.name, *coordinates}
-    taken = {*reserved, *table.labels.columns}
-    for name in table.labels.columns:
-        new = name
-        if name in reserved:
-            new = free_label(f"{name}_label", taken)
-            taken.add(new)
-        beside[name] = new
-    return beside, id_name
 
 
 def placed_rows(looked: Looked, table: Table, step: Place, q: int, dtype: np.dtype) -> Rows:
     """The places of all rows in q dimensions, with their ids and labels, computed when used."""
     names = coordinate_names(q)
-    beside, id_name = written_names(table, names)
-    frames = column_frames(looked.rows, step.columns.names, beside, id_name)
+    id_name, beside = names_beside(table, names)
+    if table.has_ids:
+        beside = {table.ids.name: id_name, **beside}
+    roles = InRoles(step.columns.names, tuple(beside.items()))
+    frames = in_roles(looked.rows, roles, id_name if table.has_ids else None)
     return frames.map(step, q, names=names, dtype=dtype)

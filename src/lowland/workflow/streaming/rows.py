@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -34,18 +35,9 @@ from lowland.workflow.fitting import NOT_PLACED, Fit, FitPlan, Fitted, Seen, fit
 from lowland.workflow.options import RunOptions
 from lowland.workflow.outputs import RunFolder, TemporaryFolder, run_identity
 from lowland.workflow.result import Chunked
+from lowland.workflow.streaming import roles
 from lowland.workflow.streaming.measuring import PCA_COLUMNS, measure_rows, measured_numbers
-from lowland.workflow.streaming.roles import (
-    Columns,
-    Looked,
-    Place,
-    Ready,
-    column_frames,
-    look_at,
-    placed_rows,
-    prepared_sample,
-    read_sample,
-)
+from lowland.workflow.streaming.roles import Columns, InRoles, Looked, Place, in_roles, placed_rows
 
 SAVED = ("n_fitted", "log", "seconds", "peak_bytes", "stopped")  # what a run notes of its fit
 
@@ -63,12 +55,12 @@ class ChunkRows:
     learned_from: str | None  # the label that goes beside the rows for the method
     parts: Parts  # of the map
     coordinates: Rows  # of all rows in it
+    temporary: TemporaryFolder | None = None
 
     def __init__(
         self, paths: Sequence[str], options: RunOptions, home: RunFolder | None = None
     ) -> None:
         self.paths, self.options, self.settings = paths, options, options.settings
-        self.temporary = None
         if home is None:
             self.temporary = TemporaryFolder()
             home = RunFolder(self.temporary.folder, resume=False, force=False)
@@ -81,24 +73,23 @@ class ChunkRows:
 
     def read(self, how: TableOptions) -> Table:
         rows = open_rows(self.paths, frames=True, task_rows=TASK_ROWS)
-        self.looked = look_at(rows, self.paths, how, self.settings.seed)
-        return read_sample(self.looked)
+        self.looked = roles.look_at(rows, self.paths, how, self.settings.seed)
+        return roles.read_sample(self.looked)
 
     def prepare(self, table: Table, how: TableOptions) -> Prepared:
-        self.prepared = prepared_sample(self.looked, table)
+        self.prepared = roles.prepared_sample(self.looked, table)
         self.columns = Columns.of(self.looked, self.prepared)
         return self.prepared
 
     @property
     def ready(self) -> Rows:
         """All rows as a method gets them, with the label that it learns from beside."""
-        prepared = self.prepared
-        labels = {name: name for name in [self.learned_from] if name is not None}
-        frames = column_frames(self.looked.rows, self.columns.names, labels, None)
+        prepared, label = self.prepared, self.learned_from
+        beside = () if label is None else ((label, label),)
+        frames = in_roles(self.looked.rows, InRoles(self.columns.names, beside))
         names = self.columns.names if prepared.preparation is None else None
-        step = Ready(self.columns, prepared.preparation)
-        n_columns = prepared.X.shape[1]
-        return frames.map(step, n_columns, names=names, dtype=_dtype(prepared.X))
+        step = Place(self.columns, prepared.preparation)
+        return frames.map(step, prepared.X.shape[1], names=names, dtype=_dtype(prepared.X))
 
     # --- fit ------------------------------------------------------------------------------------
 
@@ -127,19 +118,23 @@ class ChunkRows:
         found = home.saved(identity)
         if found is None:
             fit = fit_method(self, plan, stages)
-            fit.log.append(_about_rows(fit.n_fitted, len(self.looked.rows)))
+            m, n = fit.n_fitted, len(self.looked.rows)
+            some = f"{grouped(m)} of {grouped(n)} rows; the others are placed in the map of these"
+            whole = f"all {grouped(n)} rows, which were read in chunks"
+            fit.log.append(f"fitted on {whole if m == n else some}")
             saved = {name: getattr(fit, name) for name in SAVED}
             # placed by the model as it is read back, so that a resumed run places by the same one
             found = home.save(fit.model, identity, saved), saved
         else:
             options.note(f"the model of the run before is used: {home.model}")
         model, saved = found
-        for step in _steps(model):
+        more = {"learned_from": self.learned_from, "look": settings.look}
+        last = model.last if isinstance(model, Chain) else model
+        fit = Fit(registry.snake_case(name), last, model, NOT_PLACED, **saved, **more)
+        for step in fit.steps:
             if "n_jobs" in step.parameters():
                 step.set_params(n_jobs=settings.n_jobs)
-        more = {"learned_from": self.learned_from, "look": settings.look}
-        method = registry.snake_case(name)
-        return Fit(method, _steps(model)[-1], model, NOT_PLACED, **saved, **more)
+        return fit
 
     def reduced(self, n_columns: int) -> tuple[Rows, PCA]:
         ready, pca = self.ready, PCA(n_columns, **self.settings.of_methods)
@@ -197,7 +192,7 @@ class ChunkRows:
         goes on from them.
         """
         ready, settings = self.ready, self.settings
-        for step in _steps(fit.model):
+        for step in fit.steps:
             if isinstance(step, PCA):
                 ready = step.transform(ready)
         with Monitor("refinement", verbose=settings.verbose) as monitor:
@@ -267,7 +262,7 @@ class ChunkRows:
     def _principal_axes(self, fit: Fit, rows: Rows) -> PCA | None:
         """A PCA of all rows, for a map like that of the fit; one in the model is used again."""
         q = fit.Y.shape[1]
-        for step in _steps(fit.model):
+        for step in fit.steps:
             plain = type(step) is PCA and not (step.whiten or step.scale)
             if plain and step.n_components >= q:
                 return step
@@ -278,39 +273,26 @@ class ChunkRows:
 
     def seen(self, fit: Fit) -> Seen:
         X = self.prepared.X
-        for step in _steps(fit.model)[:-1]:
+        for step in fit.steps[:-1]:
             if type(step) is PCA:
                 X = np.asarray(step.transform(X))
         return Seen(X, None, self.prepared.metric)
 
 
+@dataclasses.dataclass(frozen=True)
 class Filled:
     """The step that puts the means of columns in place of missing values."""
 
-    def __init__(self, means: np.ndarray) -> None:
-        self.means = means
+    means: np.ndarray
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         return np.where(np.isnan(X), self.means.astype(X.dtype), X)
-
-
-def _about_rows(fitted: int, n: int) -> str:
-    if fitted == n:
-        return f"fitted on all {grouped(n)} rows, which were read in chunks"
-    return (
-        f"fitted on {grouped(fitted)} of {grouped(n)} rows; the others are placed in the map of "
-        "these"
-    )
 
 
 def _coordinates(parts: Parts, placed: Rows) -> Rows:
     """The coordinates of all rows, read from the parts of the map."""
     files = [str(path) for path in parts.files]
     return open_rows(files, columns=list(placed.names or ()), task_rows=TASK_ROWS)
-
-
-def _steps(model: Any) -> list[Any]:
-    return list(model.steps) if isinstance(model, Chain) else [model]
 
 
 def _dtype(X: Any) -> np.dtype:
