@@ -9,9 +9,8 @@ import lowland
 from lowland.neighbors import knn_graph
 from lowland.tables.preparing import TableOptions, prepare, read
 from lowland.workflow._stages import Stages
-from lowland.workflow.fitting import FitPlan, PreparedRows, fit_method
+from lowland.workflow.fitting import NO_TARGET, FitPlan, PreparedRows, fit_method
 from lowland.workflow.options import RunSettings
-from lowland.workflow.targets import NO_TARGET
 
 
 def shared_work(n, p):

@@ -21,7 +21,7 @@ import numpy as np
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block, Task
-from lowland._base.rows.engines import Engine, Job, Stream, current_engine, naming_source
+from lowland._base.rows.engines import Engine, Job, Merge, Stream, current_engine, naming_source
 from lowland._base.rows.fitting import is_collection, is_delayed
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_threads
@@ -287,7 +287,7 @@ class UsersClient:
         with self._engine() as engine:
             yield from engine.run(job, monitor)
 
-    def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
+    def fold(self, job: Job, merge: Merge, monitor: Monitor) -> Any:
         with self._engine() as engine:
             return engine.fold(job, merge, monitor)
 

@@ -24,7 +24,7 @@ from lowland._base.constraints import Integer, Real, require
 from lowland._base.errors import ClusterError, DataError, ParameterError
 from lowland._base.monitor import Monitor, Phase
 from lowland._base.rows.chunks import Task
-from lowland._base.rows.engines import Job, using
+from lowland._base.rows.engines import Job, Merge, using
 from lowland._base.rows.folding import TreeFold
 from lowland.chunks import connection as remote
 from lowland.chunks.connection import Connection, Stored
@@ -210,7 +210,7 @@ class Dask:
             while waiting:
                 yield sent.result(waiting.popleft())
 
-    def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
+    def fold(self, job: Job, merge: Merge, monitor: Monitor) -> Any:
         """The results of all tasks merged in the tree of ``TreeFold``, on the workers."""
         with self._sending(job, monitor) as sent:
             tree = TreeFold(merge, sent.merging(merge))
@@ -266,7 +266,7 @@ class Sending:
             self.packed.append(packed)
         return self._watched(future, self.job.tasks[place])
 
-    def merging(self, merge: Callable[[Any, Any], Any]) -> Callable[[list[Any]], Any]:
+    def merging(self, merge: Merge) -> Callable[[list[Any]], Any]:
         """What gives the future of the merge of some futures, which is one task."""
         packed, data = self.shipping.pack(merge)
         self.packed.append(packed)

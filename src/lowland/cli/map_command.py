@@ -64,7 +64,7 @@ def map_command(
     from lowland._base.errors import ParameterError
     from lowland.tables import check_free, check_writable
     from lowland.tables.formats.h5ad_writing import check_h5ad_target
-    from lowland.workflow.choosing import choose, make_by_choice
+    from lowland.workflow.making import choose, make_by_choice
     from lowland.workflow.outputs import MapFiles, RunFolder, result_folder
     from lowland.workflow.pictures.methods import picture_names
 

@@ -94,7 +94,7 @@ def folder_of_parts(
 ) -> Path | None:
     """The folder that parts go to, if rows are read in chunks; None if they are not."""
     from lowland._base.errors import DataError, ParameterError
-    from lowland.workflow.choosing import size_note, why_not_streamed
+    from lowland.workflow.making import size_note, why_not_streamed
     from lowland.workflow.outputs import result_stem
 
     asks = output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
@@ -137,7 +137,7 @@ def place_parts(
     from lowland._base.rows.parts import MANIFEST
     from lowland.tables import check_writable
     from lowland.workflow._display import grouped
-    from lowland.workflow.streaming.placing import stream_placement
+    from lowland.workflow.placing import stream_placement
 
     check_writable(folder)
     with resumable(folder / MANIFEST):

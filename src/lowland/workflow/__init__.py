@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from lowland.workflow.describing import describe_table
     from lowland.workflow.foreign.judging import MapScore, MapTrust, score_map, trust_map
     from lowland.workflow.making import make_map
-    from lowland.workflow.placing import PlacedRows, place_rows
+    from lowland.workflow.placing import PlacedParts, PlacedRows, place_rows
     from lowland.workflow.result import MapResult
     from lowland.workflow.selecting import Selection, select_columns
-    from lowland.workflow.streaming.placing import PlacedParts
 
 __all__ = [
     "AlignedTables",
@@ -51,7 +50,7 @@ _HOMES = {
     "MapResult": "result",
     "MapScore": "foreign.judging",
     "MapTrust": "foreign.judging",
-    "PlacedParts": "streaming.placing",
+    "PlacedParts": "placing",
     "PlacedRows": "placing",
     "Selection": "selecting",
     "align_tables": "aligning.running",

@@ -17,11 +17,18 @@ from lowland.tables import Table
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared, prepare, read
 from lowland.workflow._stages import OptionalStages, Stages
-from lowland.workflow.fitting import Fit, FitPlan, PreparedRows, Seen, fit_method
+from lowland.workflow.fitting import (
+    Fit,
+    FitPlan,
+    PreparedRows,
+    Seen,
+    first_class,
+    fit_method,
+    learned_target,
+)
 from lowland.workflow.options import RunOptions
 from lowland.workflow.orienting import orientation_goal, turned
 from lowland.workflow.result import MapResult
-from lowland.workflow.targets import first_class, learned_target
 from lowland.workflow.trusting import NOT_JUDGED, Source, check_fit, judge_fit, make_again
 
 if TYPE_CHECKING:

@@ -74,6 +74,8 @@ def _with_ends(tasks: Sequence[Task]) -> Iterator[Any]:
 
 
 Work = Callable[[Iterator[Block], Any], Any]
+OnBlock = Callable[[Block], Any]
+Merge = Callable[[Any, Any], Any]
 
 
 class Job(NamedTuple):
@@ -101,7 +103,7 @@ class Engine(Protocol):
         """The result of each task, in the order of the tasks."""
         ...
 
-    def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
+    def fold(self, job: Job, merge: Merge, monitor: Monitor) -> Any:
         """The results of all tasks merged in the tree of :class:`TreeFold`."""
         ...
 
@@ -116,7 +118,7 @@ class Stream:
                 yield job.work(_stepped(reader.blocks(), job.steps), job.argument(place))
                 phase.advance(task.n_rows)
 
-    def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
+    def fold(self, job: Job, merge: Merge, monitor: Monitor) -> Any:
         tree = TreeFold(merge)
         for result in self.run(job, monitor):
             tree.add(result)

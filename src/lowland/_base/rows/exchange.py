@@ -200,19 +200,27 @@ class OnRows:
         return self.f(part, block.X, block.y)
 
 
-def exchanged(
+def exchange(
     rows: Rows,
     part_of: PartOf,
     f: OnPart,
     n_parts: int,
     *,
-    copies: int,
-    folder: str | os.PathLike[str] | None,
-    monitor: Monitor | None,
+    copies: int = 1,
+    folder: str | os.PathLike[str] | None = None,
+    monitor: Monitor | None = None,
 ) -> Iterator[Any]:
-    """The results of the parts; see :meth:`Rows.exchange`."""
-    for name, value, most in (("n_parts", n_parts, MOST_PARTS), ("copies", copies, n_parts)):
-        require(f"exchange: {name}", value, Integer(1, most))
+    """``f(part, X, numbers)`` of every part, in order: rows are brought together by part.
+
+    ``part_of(block)`` gives the numbers of the parts that each row goes to, an integer array of
+    shape (rows, ``copies``), from 0 to ``n_parts`` - 1 and all different within a row, or -1
+    for no part. ``f`` gets all rows of a part at once, ascending by their ``numbers`` in the
+    table (int64); a part may be empty. The rows go through files in ``folder``, which all
+    workers must see: by default the temporary folder of the system. The files have ``copies``
+    times the size of the table, and are removed at the end.
+    """
+    require("exchange: n_parts", n_parts, Integer(1, MOST_PARTS))
+    require("exchange: copies", copies, Integer(1, n_parts))
     if rows.dtype.kind != "f":
         raise DataError("exchange: the table has columns that are no numbers; choose others.")
     home = Path(tempfile.gettempdir() if folder is None else folder)

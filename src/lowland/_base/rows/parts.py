@@ -12,7 +12,7 @@ import dataclasses
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,16 +90,22 @@ class PartWriter:
         return pl.DataFrame([*ids, *numbers, *others])
 
 
-def write_parts(
+def write(
     rows: Rows,
     folder: str | os.PathLike[str],
-    names: list[str],
     *,
+    names: Sequence[str] | None = None,
     resume: bool = False,
     monitor: Monitor | None = None,
 ) -> Parts:
-    """Write a table to ``folder``, which is made if need be; see :meth:`Rows.write`."""
+    """Write the table to Parquet files in ``folder``, one per task, each in one step.
+
+    The row id comes first, then the columns of the table, then those that go along. ``names``
+    are for the columns of the table, if not their own or ``x1``, ``x2``, ... With ``resume``,
+    parts that an earlier run of the same table left in the folder are kept.
+    """
     home, tasks = Path(folder), rows.tasks
+    names = list(names or rows.names or [f"x{i}" for i in range(1, rows.shape[1] + 1)])
     about = {"version": VERSION, "rows": rows.shape[0], "parts": len(tasks), "columns": names}
     about["table"] = rows.digest()
     _claim(home, about, resume=resume)

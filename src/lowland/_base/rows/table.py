@@ -8,7 +8,6 @@ import functools
 import hashlib
 import itertools
 import json
-import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,11 +19,11 @@ from lowland._base.errors import DataError, unknown_name
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows import engines
+from lowland._base.rows import exchange as exchanging
+from lowland._base.rows import parts as writing
 from lowland._base.rows.chunks import TASK_ROWS, Block, Chunk, Task, count_rows, tasks_of
-from lowland._base.rows.engines import Engine, Job
-from lowland._base.rows.exchange import exchanged
+from lowland._base.rows.engines import Engine, Job, Merge, OnBlock, Work
 from lowland._base.rows.folding import merge_all, sampled_rows
-from lowland._base.rows.parts import Parts, write_parts
 from lowland._base.validation import is_sparse
 
 # A name for what a step does, which is the same in every process.
@@ -216,20 +215,15 @@ class Rows:
     # --- going through it -------------------------------------------------------------------
 
     def total(
-        self,
-        f: Callable[[Block], Any],
-        merge: Callable[[Any, Any], Any],
-        monitor: Monitor | None = None,
-        name: str = "rows",
+        self, f: OnBlock, merge: Merge, monitor: Monitor | None = None, name: str = "rows"
     ) -> Any:
         """``merge`` of ``f(block)`` over all blocks, in an order that depends on the files only."""
-        return self._engine().fold(
-            self.job(name, Folded(f, merge), self.tasks), merge, monitor or Monitor()
-        )
+        job = self.job(name, Folded(f, merge), self.tasks)
+        return self._engine().fold(job, merge, monitor or Monitor())
 
     def results(
         self,
-        work: Callable[[Iterator[Block], Any], Any],
+        work: Work,
         monitor: Monitor | None = None,
         name: str = "rows",
         *,
@@ -244,33 +238,8 @@ class Rows:
         """The results of a job by the engine of this table, in the order of the tasks."""
         return self._engine().run(job, monitor)
 
-    def exchange(
-        self,
-        part_of: Callable[[Block], np.ndarray],
-        f: Callable[[int, np.ndarray, np.ndarray], Any],
-        n_parts: int,
-        *,
-        copies: int = 1,
-        folder: str | os.PathLike[str] | None = None,
-        monitor: Monitor | None = None,
-    ) -> Iterator[Any]:
-        """``f(part, X, numbers)`` of every part, in order: rows are brought together by part.
-
-        ``part_of(block)`` gives the numbers of the parts that each row goes to, an integer array of
-        shape (rows, ``copies``), from 0 to ``n_parts`` - 1 and all different within a row, or -1
-        for no part. ``f`` gets all rows of a part at once, ascending by their ``numbers`` in the
-        table (int64); a part may be empty. The rows go through files in ``folder``, which all
-        workers must see: by default the temporary folder of the system. The files have ``copies``
-        times the size of the table, and are removed at the end.
-        """
-        return exchanged(self, part_of, f, n_parts, copies=copies, folder=folder, monitor=monitor)
-
     def job(
-        self,
-        name: str,
-        work: Callable[[Iterator[Block], Any], Any],
-        tasks: Sequence[Task],
-        arguments: Sequence[Any] | None = None,
+        self, name: str, work: Work, tasks: Sequence[Task], arguments: Sequence[Any] | None = None
     ) -> Job:
         """The work on tasks of this table, with its steps and its target."""
         if self.target is not None:
@@ -282,10 +251,9 @@ class Rows:
 
     def blocks(self) -> Iterator[Block]:
         """All blocks, one after another, in this process."""
+        work = self.job("rows", _all, self.tasks).work
         for task in self.tasks:
-            yield from engines.run_task(
-                task, self.job("rows", _all, [task]).work, None, *self.steps
-            )
+            yield from engines.run_task(task, work, None, *self.steps)
 
     def sample(self, n: int, seed: int = 0) -> Any:
         """n rows without replacement, in their order: an array, or a data frame if columns have
@@ -322,23 +290,8 @@ class Rows:
             X[block.start : block.start + block.n_rows] = block.X
         return X
 
-    def write(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        names: Sequence[str] | None = None,
-        resume: bool = False,
-        monitor: Monitor | None = None,
-    ) -> Parts:
-        """Write the table to Parquet files in ``folder``, one per task, each in one step.
-
-        The row id comes first, then the columns of the table, then those that go along. ``names``
-        are for the columns of the table, if not their own or ``x1``, ``x2``, ... With ``resume``,
-        parts that an earlier run of the same table left in the folder are kept.
-        """
-        if names is None:
-            names = self.names or [f"x{i}" for i in range(1, self._n_columns + 1)]
-        return write_parts(self, folder, list(names), resume=resume, monitor=monitor)
+    write = writing.write
+    exchange = exchanging.exchange
 
     def _named(self, block: Block) -> Block:
         """The block with a data frame in place of an array, if columns have names."""
@@ -353,8 +306,8 @@ class Rows:
 class Folded:
     """The work of :meth:`Rows.total` on one task: its chunks, merged in order."""
 
-    f: Callable[[Block], Any]
-    merge: Callable[[Any, Any], Any]
+    f: OnBlock
+    merge: Merge
 
     def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:
         return merge_all(map(self._of, blocks), self.merge)
@@ -368,7 +321,7 @@ class Folded:
 class WithTarget:
     """Work on blocks that have one of the columns beside them as ``y``."""
 
-    work: Callable[[Iterator[Block], Any], Any]
+    work: Work
     name: str
 
     def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:

@@ -30,10 +30,9 @@ from lowland.workflow.aligning.pairs import (
 )
 from lowland.workflow.aligning.result import AlignedTables, Trial
 from lowland.workflow.aligning.sets import TableSet, joint_table, prepared_sets, set_names
-from lowland.workflow.fitting import Fit
+from lowland.workflow.fitting import Fit, first_class
 from lowland.workflow.options import ALIGNED, Matching, RunOptions, RunSettings
 from lowland.workflow.run import classes_in
-from lowland.workflow.targets import first_class
 
 
 def alignment_class() -> Any:

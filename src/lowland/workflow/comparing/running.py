@@ -20,10 +20,9 @@ from lowland.trust import Trust, affordable_rows
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages, reason_of
 from lowland.workflow.comparing.entries import Entry, comparison_entries
 from lowland.workflow.comparing.result import Attempt, MapComparison
-from lowland.workflow.fitting import Fit, FitPlan, PreparedRows, fit_method
+from lowland.workflow.fitting import Fit, FitPlan, PreparedRows, fit_method, learned_target
 from lowland.workflow.options import COMPARING, RunOptions, RunSettings
 from lowland.workflow.run import MemoryRows, measure_fit, prepare_run
-from lowland.workflow.targets import learned_target
 from lowland.workflow.trusting import NOT_JUDGED, Source, judge_map, why_not_judged
 
 # Where each map of a comparison can be believed: all by the same neighbors, found once.
