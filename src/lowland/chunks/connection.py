@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import lowland
 from lowland._base.errors import ClusterError, DataError, LowlandError, ParameterError, shown
@@ -68,10 +68,7 @@ def _place(task: Task | None) -> str:
 # What runs on a worker: one task of a job, one merge, and the loading of what tasks share.
 
 
-class Stored(NamedTuple):
-    """Pickled bytes in a file that all workers see."""
-
-    path: str
+Packed = bytes | Path  # a pickled object, or a file with it that all workers see
 
 
 class Shared:
@@ -85,15 +82,13 @@ class Shared:
         return self.size
 
 
-def load(packed: bytes | Stored) -> Shared:
+def load(packed: Packed) -> Shared:
     """The object behind bytes or a file: a task, so it is done again when its holder dies."""
     data = _bytes(packed)
     return Shared(pickle.loads(data), len(data))
 
 
-def run_remotely(
-    shared: Shared, packed: bytes | Stored, version: str, threads: int, *inputs: Any
-) -> Any:
+def run_remotely(shared: Shared, packed: Packed, version: str, threads: int, *inputs: Any) -> Any:
     """The work on one task. ``inputs`` are the parts of a collection that its chunks are made of.
 
     A worker runs as many tasks at once as it has threads, so a task gets ``threads`` of them,
@@ -119,7 +114,7 @@ def run_remotely(
             ) from error
 
 
-def merge_values(packed: bytes | Stored, threads: int, *values: Any) -> Any:
+def merge_values(packed: Packed, threads: int, *values: Any) -> Any:
     """One node of the tree of merges."""
     with limit_threads(threads):
         return merge_all(values, pickle.loads(_bytes(packed)))
@@ -132,14 +127,14 @@ def facts() -> tuple[str, tuple[str, ...]]:
     return lowland.__version__, (_native.instruction_set(),)
 
 
-def _bytes(packed: bytes | Stored) -> bytes:
+def _bytes(packed: Packed) -> bytes:
     if isinstance(packed, bytes):
         return packed
     try:
-        return Path(packed.path).read_bytes()
+        return packed.read_bytes()
     except OSError as error:
         raise ClusterError(
-            f"scratch: a worker cannot read {packed.path} ({_one_line(error)}); give a folder that "
+            f"scratch: a worker cannot read {packed} ({_one_line(error)}); give a folder that "
             "all workers see, or None."
         ) from error
 

@@ -27,7 +27,7 @@ from lowland._base.rows.chunks import Task
 from lowland._base.rows.engines import Job, Merge, using
 from lowland._base.rows.folding import TreeFold
 from lowland.chunks import connection as remote
-from lowland.chunks.connection import Connection, Stored
+from lowland.chunks.connection import Connection, Packed
 from lowland.chunks.dask_collections import split_inputs
 
 # How objects travel to workers: as bytes in a task, or as a file that a task reads.
@@ -69,7 +69,7 @@ class Shipping:
         self.scratch = scratch
         self.written: set[Path] = set()
 
-    def pack(self, value: Any) -> tuple[bytes | Stored, bytes]:
+    def pack(self, value: Any) -> tuple[Packed, bytes]:
         """What a task gets in place of the object, and its bytes for a digest."""
         from distributed.protocol.pickle import dumps  # by value what is defined in a script
 
@@ -81,13 +81,13 @@ class Shipping:
         self.written |= {path, unfinished}
         unfinished.write_bytes(data)
         os.replace(unfinished, path)
-        return Stored(str(path)), data
+        return path, data
 
-    def discard(self, packed: bytes | Stored) -> None:
+    def discard(self, packed: Packed) -> None:
         """Remove the file of an object that no task needs any more."""
-        if isinstance(packed, Stored):
-            Path(packed.path).unlink(missing_ok=True)
-            self.written.discard(Path(packed.path))
+        if isinstance(packed, Path):
+            packed.unlink(missing_ok=True)
+            self.written.discard(packed)
 
     def close(self) -> None:
         """Remove all files that are left."""
@@ -262,7 +262,7 @@ class Sending:
         options = (lowland.__version__, self.engine.threads)
         future = self._submit(key, remote.run_remotely, self.shared, packed, *options, *inputs)
         self.n_tasks += 1
-        if isinstance(packed, Stored):
+        if isinstance(packed, Path):
             self.packed.append(packed)
         return self._watched(future, self.job.tasks[place])
 

@@ -12,7 +12,10 @@ import numpy as np
 
 from lowland._base.base import Reducer
 from lowland._base.errors import ParameterError
+from lowland._base.interrupts import stopped_by_interrupt
+from lowland.methods.linear.pca import PCA
 from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
+from lowland.neighbors import NeighborGraph
 from lowland.tables import Table
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared, prepare, read
@@ -20,7 +23,7 @@ from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import (
     Fit,
     FitPlan,
-    PreparedRows,
+    Fitted,
     Seen,
     first_class,
     fit_method,
@@ -42,13 +45,23 @@ class MemoryRows:
 
     A run goes through the same steps with rows in chunks,
     :class:`lowland.workflow.streaming.rows.ChunkRows`.
+
+    The scores of a PCA are sorted by variance, so that their first q columns are the PCA map of
+    the table in q dimensions. The reduction before a neighbor method therefore also gives the PCA
+    baseline of the quality table, and several methods of one run share one reduction.
+
+    A neighbor method computes the nearest neighbors of the rows. If it was fitted on the prepared
+    table itself, the measures of neighborhoods use the same graph.
     """
 
     prepared: Prepared
-    rows: PreparedRows
 
     def __init__(self, data: Any, options: RunOptions) -> None:
         self.data, self.options = data, options
+        self.graph: NeighborGraph | None = None  # of the prepared table, if a method computed it
+        self._reduced: dict[int, tuple[np.ndarray, PCA]] = {}
+        self._scores: np.ndarray | None = None
+        self._all_seen: list[Seen] = []
 
     def running(self) -> AbstractContextManager[Any]:
         """The block around all that goes through the rows."""
@@ -61,13 +74,62 @@ class MemoryRows:
     def prepare(self, table: Table, how: TableOptions) -> Prepared:
         """The rows of this table prepared, and all others as they are."""
         self.prepared = prepare(table, how.for_data(self.data))
+        self.ready = self.prepared.X  # as a method gets them
         return self.prepared
 
     def fit(self, plan: FitPlan, stages: Stages) -> Fit:
         """The method fitted to the rows."""
-        settings = self.options.settings
-        self.rows = PreparedRows(self.prepared, settings.seed, settings.n_jobs)
-        return fit_method(self.rows, plan, stages)
+        return fit_method(self, plan, stages)
+
+    def reduced(self, n_columns: int) -> tuple[np.ndarray, PCA]:
+        """The scores of the rows on the first principal axes, and the fitted PCA."""
+        if n_columns not in self._reduced:
+            settings = self.options.settings
+            pca = PCA(n_columns, random_state=settings.seed, n_jobs=settings.n_jobs)
+            scores = np.asarray(pca.fit_transform(self.ready))
+            self._reduced[n_columns] = scores, pca
+            self._keep(scores)
+        return self._reduced[n_columns]
+
+    def fitted(self, X: Any, plan: FitPlan) -> Fitted:
+        """A method fitted to rows.
+
+        The neighbors of the rows are kept, and their PCA map unless the axes were rescaled.
+        """
+        log: list[str] = []
+        estimator = plan.estimator(self.prepared, X.shape, log)
+        with stopped_by_interrupt(estimator) as stop, estimator.sharing() as work:
+            Y = estimator.fit_transform(X, plan.target.values)
+        metric = getattr(estimator, "metric", self.prepared.metric)
+        self._all_seen.append(Seen(X, work.graph, metric))
+        if X is self.ready and getattr(estimator, "metric", None) == "euclidean":
+            self.graph = self.graph or work.graph
+        plain = type(estimator) is PCA and not (estimator.whiten or estimator.scale)
+        if plain and X is self.ready:
+            self._keep(np.asarray(Y))
+        return Fitted(estimator, Y, len(Y), stop.asked, log)
+
+    def common(self) -> Seen:
+        """What several methods are compared by: the fewest columns that one of them got.
+
+        With the longest neighbor lists that a method found in these columns.
+        """
+        X = min((seen.X for seen in self._all_seen), key=lambda X: X.shape[1])
+        metric = self.prepared.metric
+        graphs = [seen.graph for seen in self._all_seen if seen.X is X and seen.metric == metric]
+        known = [graph for graph in graphs if graph is not None]
+        longest = max(known, key=lambda graph: graph.n_neighbors, default=None)
+        return Seen(X, longest, metric)
+
+    def pca_map(self, n_components: int) -> np.ndarray | None:
+        """The PCA map of the table; None if no step of the run has computed it."""
+        if self._scores is None or self._scores.shape[1] < n_components:
+            return None
+        return self._scores[:, :n_components]
+
+    def _keep(self, scores: np.ndarray) -> None:
+        if self._scores is None or scores.shape[1] > self._scores.shape[1]:
+            self._scores = scores
 
     def place(self, fit: Fit, stages: Stages) -> Fit:
         """The fit with the places of the rows in the map."""
@@ -77,11 +139,24 @@ class MemoryRows:
         """The quality of the map against all rows."""
         # the estimate, not the measured time: the same run measures the same rows everywhere
         seconds = type(fit.estimator).estimate(*self.prepared.X.shape).seconds
-        return measure_fit(self.rows, fit, color, self.options.settings.n_jobs, seconds)
+        return self.quality(fit, color, seconds)
+
+    def quality(self, fit: Fit, color: str | None, map_seconds: float | None = None) -> Measures:
+        """The quality of a map; ``map_seconds`` as in ``Comparison``."""
+        return measure_map(
+            self.prepared.measured_rows,
+            fit.Y,
+            labels=classes_in(self.prepared.table, color),
+            metric=self.prepared.metric,
+            pca_map=self.pca_map(fit.Y.shape[1]),
+            graph=self.graph,
+            map_seconds=map_seconds,
+            n_jobs=self.options.settings.n_jobs,
+        )
 
     def seen(self, fit: Fit) -> Seen:
-        """What the method got, by which its map is judged."""
-        return self.rows.seen
+        """What the last method got, by which its map is judged."""
+        return self._all_seen[-1]
 
     def chunked(self) -> None:
         """The files of the map; None in memory."""
@@ -100,10 +175,10 @@ def run_map(
         learns=cls.needs_target,
     )
     parameters, table = with_gower(parameters, table)
-    options = dataclasses.replace(options, table=table)
+    rows.options = options = dataclasses.replace(options, table=table)
     measures, judged = NOT_MEASURED, NOT_JUDGED
     with rows.running():
-        prepared, color = prepare_run(rows, options, stages)
+        prepared, color = prepare_run(rows, stages)
         target = learned_target(prepared.table, cls, table.target, parameters, table.spelling)
         plan = FitPlan(cls, {**parameters, **target.parameters}, target, settings)
         goal = orientation_goal(settings.orient, prepared.table, settings.spelling)
@@ -160,11 +235,10 @@ def with_gower(
     return {**parameters, "metric": "manhattan"}, dataclasses.replace(table, gower=True)
 
 
-def prepare_run(
-    rows: MemoryRows | ChunkRows, options: RunOptions, stages: Stages
-) -> tuple[Prepared, str | None]:
+def prepare_run(rows: MemoryRows | ChunkRows, stages: Stages) -> tuple[Prepared, str | None]:
     """The prepared rows and the column that colors the map."""
-    how, asked = options.table, options.settings.color
+    options, how = rows.options, rows.options.table
+    asked = options.settings.color
     if asked is not None:
         how = dataclasses.replace(how, kept=(asked,))
     with stages.timed("reading"):
@@ -179,27 +253,6 @@ def prepare_run(
     for caution in prepared.cautions:
         options.note(caution)
     return prepared, color
-
-
-def measure_fit(
-    rows: PreparedRows,
-    fit: Fit,
-    color: str | None,
-    n_jobs: int | None,
-    map_seconds: float | None = None,
-) -> Measures:
-    """The quality of a map against the prepared rows; ``map_seconds`` as in ``Comparison``."""
-    prepared = rows.prepared
-    return measure_map(
-        prepared.measured_rows,
-        fit.Y,
-        labels=classes_in(prepared.table, color),
-        metric=prepared.metric,
-        pca_map=rows.pca_map(fit.Y.shape[1]),
-        graph=rows.graph,
-        map_seconds=map_seconds,
-        n_jobs=n_jobs,
-    )
 
 
 def classes_in(table: Table, label: str | None) -> np.ndarray | None:

@@ -7,8 +7,8 @@
    so that row numbers ascend, and hands the rows to a function.
 
 A file is written under a temporary name and renamed: a task that runs twice leaves the same bytes.
-A section is plain: the row numbers (int64), then the rows (C order), both little-endian. Where the
-ranges are travels with the results of the first step.
+A section consists of records: the number of a row (int64), then the row. Where the ranges are
+travels with the results of the first step.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 SECTION_BYTES = 1 << 28  # of the rows of a task that are sorted at once, with all copies
 MOST_PARTS = 1 << 20
-NUMBER = np.dtype("<i8")
 
 PartOf = Callable[[Block], np.ndarray]
 OnPart = Callable[[int, np.ndarray, np.ndarray], Any]
@@ -51,26 +50,16 @@ class Section(NamedTuple):
     starts: np.ndarray
 
 
-class Range(NamedTuple):
-    """The rows of one part in one section."""
-
-    path: str
-    numbers_at: int
-    rows_at: int
-    n_rows: int
-
-
 class PartChunk(NamedTuple):
     """All rows of one part; a block of it has their numbers as ``y``."""
 
     part: int
-    ranges: tuple[Range, ...]
-    n_columns: int
-    dtype: str
+    ranges: tuple[tuple[str, int, int], ...]  # path, first byte, number of rows
+    record: np.dtype
 
     @property
     def n_rows(self) -> int:
-        return sum(part.n_rows for part in self.ranges)
+        return sum(n for _, _, n in self.ranges)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -81,38 +70,23 @@ class PartChunk(NamedTuple):
         return f"part {self.part}"
 
     def read(self, start: int) -> Block:
-        n, p, dtype = self.n_rows, self.n_columns, np.dtype(self.dtype)
+        n, rows = self.n_rows, self.record["row"]
         require_memory(
-            n * (p * dtype.itemsize + NUMBER.itemsize),
-            task=f"a part of {n} rows x {p} columns",
+            n * self.record.itemsize,
+            task=f"a part of {n} rows x {rows.shape[0]} columns",
             alternative="take more parts (n_parts)",
         )
-        X, numbers = np.empty((n, p), dtype), np.empty(n, NUMBER)
-        first = 0
-        for path, numbers_at, rows_at, count in self.ranges:
-            last = first + count
-            with Path(path).open("rb", buffering=0) as file:
-                _fill(file, numbers_at, numbers[first:last], path)
-                _fill(file, rows_at, X[first:last], path)
-            first = last
-        native = X.astype(dtype.newbyteorder("="), copy=False)
-        return Block(native, start, None, numbers.astype(np.int64, copy=False), self.source)
-
-
-def _fill(file: Any, offset: int, into: np.ndarray, path: str) -> None:
-    """Read an array from a place of a file."""
-    if not into.size:
-        return
-    file.seek(offset)
-    left = memoryview(into.reshape(-1).view(np.uint8).data)
-    while len(left):
-        got = file.readinto(left)
-        if not got:
-            raise DataError(
-                f"{path}: ends before the rows it was written with; was it changed, or is the disk "
-                "full?"
-            )
-        left = left[got:]
+        X, numbers, first = np.empty((n, *rows.shape), rows.base), np.empty(n, np.int64), 0
+        for path, offset, count in self.ranges:
+            found = np.fromfile(path, self.record, count, offset=offset)
+            if len(found) < count:
+                raise DataError(
+                    f"{path}: ends before the rows it was written with; was it changed, or is the "
+                    "disk full?"
+                )
+            X[first : first + count], numbers[first : first + count] = found["row"], found["number"]
+            first += count
+        return Block(X, start, None, numbers, self.source)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +97,7 @@ class PartFile:
     part_of: PartOf
     n_parts: int
     copies: int
-    dtype: np.dtype
+    record: np.dtype
 
     def __call__(self, blocks: Iterator[Block], number: int) -> list[Section]:
         target = Path(self.folder) / f"rows-{number:06d}.bin"
@@ -150,7 +124,7 @@ class PartFile:
                 "as in PCA(50).fit(rows).transform(rows)."
             )
         X = block.X if isinstance(block.X, np.ndarray) else block.X.to_numpy()
-        return np.ascontiguousarray(X, self.dtype)
+        return np.ascontiguousarray(X, self.record["row"].base)
 
     def _parts(self, block: Block) -> np.ndarray:
         """The parts of each row, checked: whoever made them may be wrong."""
@@ -181,11 +155,13 @@ class PartFile:
         numbers = np.concatenate(
             [np.arange(block.start, block.start + block.n_rows) for block, _ in held]
         )
-        file.write(numbers[places].astype(NUMBER))
         X = held[0][0].X if len(held) == 1 else np.concatenate([block.X for block, _ in held])
-        step = max(1, (1 << 24) // max(1, X.strides[0]))
+        step = max(1, (1 << 24) // self.record.itemsize)
         for first in range(0, len(places), step):
-            file.write(np.ascontiguousarray(X[places[first : first + step]]))
+            some = places[first : first + step]
+            records = np.empty(len(some), self.record)
+            records["number"], records["row"] = numbers[some], X[some]
+            file.write(records.view(np.uint8))
         return Section(path, offset, starts)
 
 
@@ -226,7 +202,8 @@ def exchange(
     home = Path(tempfile.gettempdir() if folder is None else folder)
     if not home.is_dir():
         raise ParameterError(f"folder={str(home)!r} does not exist; make it, or choose another.")
-    need = copies * len(rows) * (rows.shape[1] * rows.dtype.itemsize + NUMBER.itemsize)
+    record = np.dtype([("number", np.int64), ("row", rows.dtype, rows.shape[1:])])
+    need = copies * len(rows) * record.itemsize
     free = shutil.disk_usage(home).free
     if need > free:
         raise DataError(
@@ -237,14 +214,12 @@ def exchange(
 
     def results() -> Iterator[Any]:
         own = tempfile.mkdtemp(prefix="lowland-", dir=home.absolute())
-        dtype, tasks = rows.dtype.newbyteorder("<"), rows.tasks
         try:
-            work = PartFile(own, part_of, int(n_parts), int(copies), dtype)
-            numbers = [task.number for task in tasks]
-            written = list(rows.results(work, monitor, "parts", tasks=tasks, arguments=numbers))
+            work = PartFile(own, part_of, int(n_parts), int(copies), record)
+            numbers = [task.number for task in rows.tasks]
+            written = list(rows.results(work, monitor, "parts", arguments=numbers))
             sections = [section for found in written for section in found]
-            chunks = [_chunk(part, sections, rows.shape[1], dtype) for part in range(n_parts)]
-            parts = [Task(part, 0, (chunk,)) for part, chunk in enumerate(chunks)]
+            parts = [Task(i, 0, (_chunk(i, sections, record),)) for i in range(n_parts)]
             job = Job("rows by part", OnRows(f), parts, (), range(n_parts))
             yield from rows.run(job, monitor or Monitor())
         finally:
@@ -253,13 +228,11 @@ def exchange(
     return results()  # not a generator itself: what is wrong is refused before anything is read
 
 
-def _chunk(part: int, sections: Sequence[Section], p: int, dtype: np.dtype) -> PartChunk:
+def _chunk(part: int, sections: Sequence[Section], record: np.dtype) -> PartChunk:
     """The ranges of a part in all sections that have rows of it."""
     ranges = []
     for path, offset, starts in sections:
         first, last = int(starts[part]), int(starts[part + 1])
         if first < last:
-            numbers_at = offset + NUMBER.itemsize * first
-            rows_at = offset + NUMBER.itemsize * int(starts[-1]) + p * dtype.itemsize * first
-            ranges.append(Range(path, numbers_at, rows_at, last - first))
-    return PartChunk(part, tuple(ranges), p, dtype.str)
+            ranges.append((path, offset + record.itemsize * first, last - first))
+    return PartChunk(part, tuple(ranges), record)
