@@ -36,8 +36,8 @@ def read_value(name: str, constraint: Constraint, text: str) -> Any:
     raise ParameterError(f"{name}: {text!r} is not allowed; expected {constraint.describe()}.")
 
 
-def require(name: str, value: Any, constraint: Constraint) -> None:
-    """Refuse a value that is not allowed for an argument, such as ``"knn_graph: k"``."""
+def check_argument(name: str, value: Any, constraint: Constraint) -> None:
+    """Refuse an argument of a function that its constraint does not allow."""
     if not constraint.allows(value):
         raise ParameterError(
             f"{name}={shown(value)} is not allowed; expected {constraint.describe()}."

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import lowland
-from lowland._base.constraints import Integer, Real, require
+from lowland._base.constraints import Integer, Real, check_argument
 from lowland._base.errors import ClusterError, DataError, ParameterError
 from lowland._base.monitor import Monitor, Phase
 from lowland._base.rows.chunks import Task
@@ -147,9 +147,9 @@ class Dask:
         retries: int = 1,
         timeout: float = 60.0,
     ) -> None:
-        require("Dask: threads", threads, Integer(1, 1024))
-        require("Dask: retries", retries, Integer(0, 99))
-        require("Dask: timeout", timeout, Real(0, 1e9))
+        check_argument("Dask: threads", threads, Integer(1, 1024))
+        check_argument("Dask: retries", retries, Integer(0, 99))
+        check_argument("Dask: timeout", timeout, Real(0, 1e9))
         self.scheduler, self.scratch = scheduler, scratch
         self.threads, self.retries, self.timeout = threads, retries, float(timeout)
         self._connection: Connection | None = None

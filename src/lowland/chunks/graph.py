@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer, Null, Real, require
+from lowland._base.constraints import Integer, Null, Real, check_argument
 from lowland._base.errors import ParameterError, shown
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
@@ -409,10 +409,10 @@ def knn_graph(
     monitor = monitor or Monitor()
     table = _checked(rows, k, metric)
     n, p = table.shape
-    require("knn_graph: n_parts", n_parts, Null() | Integer(1, max(1, n // (k + 1))))
-    require("knn_graph: copies", copies, Integer(1, MOST_COPIES))
-    require("knn_graph: target_recall", target_recall, Real(0, 1, closed="both"))
-    require("knn_graph: seed", seed, Integer(0, 2**62))
+    check_argument("knn_graph: n_parts", n_parts, Null() | Integer(1, max(1, n // (k + 1))))
+    check_argument("knn_graph: copies", copies, Integer(1, MOST_COPIES))
+    check_argument("knn_graph: target_recall", target_recall, Real(0, 1, closed="both"))
+    check_argument("knn_graph: seed", seed, Integer(0, 2**62))
     resolve_n_jobs(n_jobs)
     how, limits = How(seed, n_jobs, monitor), _limits(p)
     if n_parts is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from lowland._base.constraints import Integer, require
+from lowland._base.constraints import Integer, check_argument
 from lowland._base.errors import DataError
 from lowland._base.rows.chunks import TASK_ROWS, chunk_ranges, chunk_rows
 from lowland._base.rows.table import Rows
@@ -63,7 +63,7 @@ def open_rows(
         A file is missing, empty, damaged, given twice, lacks a column, or has text where the first
         file has numbers. The message names the file.
     """
-    require("open_rows: task_rows", task_rows, Integer(1))
+    check_argument("open_rows: task_rows", task_rows, Integer(1))
     choice = Choice.of(columns, labels, id_column, frames)
     looks = list(looked_at(source_paths(source)))
     layout, names, id_name = layout_of(looks, choice)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer, require
+from lowland._base.constraints import Integer, check_argument
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
@@ -201,7 +201,7 @@ def _checked(
             f"refined: metric={shown(estimator.metric)} of the model is not possible for rows in "
             "parts; only 'euclidean' is."
         )
-    require("refined: steps", steps, Integer(0, MOST_STEPS))
+    check_argument("refined: steps", steps, Integer(0, MOST_STEPS))
     n, p = table.shape
     if p != estimator.n_features_in_:
         raise DataError(

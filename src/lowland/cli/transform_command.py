@@ -47,7 +47,6 @@ def transform_command(
     If the model knows the names of its columns, they are found by name, in any order. A table
     larger than memory is read in chunks, and its rows are written to a folder of Parquet files.
     """
-    from lowland._base import registry
     from lowland._base.errors import count
     from lowland.tables import check_free, check_suffix, staged_outputs, write_frame
     from lowland.workflow.placing import run_placement
@@ -71,20 +70,7 @@ def transform_command(
                 f"from {count(columns, 'column')} in {placed.seconds:.2f} s",
                 f"  map      {target}",
             ],
-            {
-                "model": str(model),
-                "input": placed.table.source,
-                "rows": rows,
-                "columns": columns,
-                "labels": placed.table.labels.columns,
-                "unused": list(placed.table.unused),
-                "id": placed.table.ids.name,
-                "method": registry.snake_case(placed.method),
-                "dimensions": placed.coordinates.shape[1],
-                "seconds": placed.seconds,
-                "outputs": {"map": str(target)},
-                "notes": placed.notes,
-            },
+            {"model": str(model), **placed.to_dict(), "outputs": {"map": str(target)}},
         )
     )
 
@@ -132,7 +118,6 @@ def place_parts(
     frame: Frame,
 ) -> None:
     """Place rows that are read in chunks, and say where they are."""
-    from lowland._base import registry
     from lowland._base.errors import count
     from lowland._base.rows.parts import MANIFEST
     from lowland.tables import check_writable
@@ -154,21 +139,6 @@ def place_parts(
                 f"{count(placed.columns, 'column')} in {placed.seconds:.2f} s",
                 f"  map      {parts.folder} ({count(len(parts.files), 'part')}{kept})",
             ],
-            {
-                "model": str(model),
-                "input": placed.source,
-                "rows": parts.n_rows,
-                "columns": placed.columns,
-                "labels": placed.labels,
-                "unused": placed.unused,
-                "id": placed.id_name,
-                "method": registry.snake_case(placed.method),
-                "dimensions": placed.dimensions,
-                "seconds": placed.seconds,
-                "engine": placed.engine,
-                "parts": parts.summary(),
-                "outputs": {"map": str(parts.folder)},
-                "notes": placed.notes,
-            },
+            {"model": str(model), **placed.to_dict(), "outputs": {"map": str(parts.folder)}},
         )
     )

@@ -109,15 +109,13 @@ def turned(fit: Fit, goal: Goal, note: Callable[[str], None]) -> Fit:
     return fit._replace(model=model, Y=orientation.transform(fit.Y), log=log, is_turned=True)
 
 
-def orientation_goal(orient: Any, table: Table, spelling: Spelling = PYTHON) -> Goal | None:
-    """What ``orient`` asks for, checked against the rows of a table; None asks for nothing.
+def orientation_goal(orient: Any, table: Table, spelling: Spelling = PYTHON) -> Goal:
+    """What ``orient`` asks for, checked against the rows of a table.
 
     ``orient`` is text such as "north=Stockholm,west=Lisbon", a mapping of directions to rows, a
     file or data frame of coordinates that is joined by id, or an array of one place per row.
     """
     option = spelling.option("orient")
-    if orient is None:
-        return None
     if isinstance(orient, str) and not os.path.exists(orient) and ENTRY.match(orient):
         return _directions(_entries(orient, option), table, option)
     if isinstance(orient, Mapping):

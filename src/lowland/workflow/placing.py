@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lowland._base import registry
 from lowland._base.chain import Chain, DomainStep, domain_model
 from lowland._base.errors import DataError, count, listing
 from lowland._base.html import html_lines
@@ -48,6 +49,22 @@ class PlacedRows(NamedTuple):
         """What happened to columns that a person may miss."""
         return notes_on(self.table)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The result without the map, in plain values that JSON can hold."""
+        table = self.table
+        return {
+            "input": table.source,
+            "rows": table.shape[0],
+            "columns": table.shape[1],
+            "labels": table.labels.columns,
+            "unused": list(table.unused),
+            "id": table.ids.name,
+            "method": registry.snake_case(self.method),
+            "dimensions": self.coordinates.shape[1],
+            "seconds": self.seconds,
+            "notes": self.notes,
+        }
+
     def __repr__(self) -> str:
         rows, dimensions = self.coordinates.shape
         where = f"a map of {self.method} with {count(dimensions, 'dimension')}"
@@ -72,6 +89,19 @@ class PlacedParts(NamedTuple):
     method: str
     notes: list[str]
     engine: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result without the map, in plain values that JSON can hold."""
+        parts, found = self.parts, self._asdict()
+        method = registry.snake_case(self.method)
+        renamed = {"input": found.pop("source"), "id": found.pop("id_name")}
+        return {
+            **renamed,
+            "rows": parts.n_rows,
+            **found,
+            "method": method,
+            "parts": parts.summary(),
+        }
 
     def __repr__(self) -> str:
         files, rows = count(len(self.parts.files), "file"), count(self.parts.n_rows, "row")

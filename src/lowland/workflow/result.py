@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lowland._base.base import Reducer
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.rows.parts import Parts
 from lowland.metrics.quality import Measures
@@ -136,7 +137,6 @@ class MapResult:
         self.color, self.coordinates, self.fitted_rows = color, fit.Y, fit.n_fitted
         self.n_rows = len(fit.Y) if chunked is None else chunked.n_rows
         self.engine = "memory" if chunked is None else chunked.engine
-        self.estimator, self.model, self.stopped_early = fit.estimator, fit.model, fit.stopped
         self.quality, self.trust = measures.table, judged.trust
         self.dropped_rows = list(prepared.dropped)
 
@@ -149,6 +149,14 @@ class MapResult:
         return None if self._chunked is None else self._chunked.parts
 
     @property
+    def estimator(self) -> Reducer:
+        return self._fit.estimator
+
+    @property
+    def model(self) -> Any:
+        return self._fit.model
+
+    @property
     def log(self) -> list[str]:
         prepared = self._prepared
         return [*prepared.table.notes, *prepared.log, *prepared.cautions, *self._later_log()]
@@ -156,6 +164,10 @@ class MapResult:
     @property
     def not_made(self) -> dict[str, str]:
         return dict(self._keeper.lost)
+
+    @property
+    def stopped_early(self) -> bool:
+        return self._fit.stopped
 
     @property
     def seconds(self) -> dict[str, float]:

@@ -30,7 +30,6 @@ from lowland.workflow.fitting import (
     learned_target,
 )
 from lowland.workflow.options import RunOptions
-from lowland.workflow.orienting import orientation_goal, turned
 from lowland.workflow.result import MapResult
 from lowland.workflow.trusting import NOT_JUDGED, Source, check_fit, judge_fit, make_again
 
@@ -181,11 +180,15 @@ def run_map(
         prepared, color = prepare_run(rows, stages)
         target = learned_target(prepared.table, cls, table.target, parameters, table.spelling)
         plan = FitPlan(cls, {**parameters, **target.parameters}, target, settings)
-        goal = orientation_goal(settings.orient, prepared.table, settings.spelling)
-        if goal is not None and isinstance(wanted := plan.given.get("n_components"), int):
-            goal.check(wanted)  # before the fit, which may take long
+        turned = None
+        if settings.orient is not None:
+            from lowland.workflow.orienting import orientation_goal, turned
+
+            goal = orientation_goal(settings.orient, prepared.table, settings.spelling)
+            if isinstance(wanted := plan.given.get("n_components"), int):
+                goal.check(wanted)  # before the fit, which may take long
         fit = rows.fit(plan, stages)
-        if goal is not None:
+        if turned is not None:
             fit = turned(fit, goal, options.note)
         if fit.stopped:
             options.note("stopped; the map computed so far is kept")

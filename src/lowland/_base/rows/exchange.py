@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer, require
+from lowland._base.constraints import Integer, check_argument
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import format_bytes, require_memory
 from lowland._base.monitor import Monitor
@@ -195,8 +195,8 @@ def exchange(
     workers must see: by default the temporary folder of the system. The files have ``copies``
     times the size of the table, and are removed at the end.
     """
-    require("exchange: n_parts", n_parts, Integer(1, MOST_PARTS))
-    require("exchange: copies", copies, Integer(1, n_parts))
+    check_argument("exchange: n_parts", n_parts, Integer(1, MOST_PARTS))
+    check_argument("exchange: copies", copies, Integer(1, n_parts))
     if rows.dtype.kind != "f":
         raise DataError("exchange: the table has columns that are no numbers; choose others.")
     home = Path(tempfile.gettempdir() if folder is None else folder)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.constraints import Integer, require
+from lowland._base.constraints import Integer, check_argument
 from lowland._base.errors import DataError, unknown_name
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
@@ -259,8 +259,8 @@ class Rows:
         """n rows without replacement, in their order: an array, or a data frame if columns have
         names. All rows if there are no more than n. The rows depend on ``seed`` only.
         """
-        require("sample: n", n, Integer(1))
-        require("sample: seed", seed, Integer(0))
+        check_argument("sample: n", n, Integer(1))
+        check_argument("sample: seed", seed, Integer(0))
         return self.take(sampled_rows(self._n_rows, int(n), int(seed))).X
 
     def take(self, numbers: np.ndarray, monitor: Monitor | None = None) -> Block:
