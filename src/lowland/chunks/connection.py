@@ -172,7 +172,18 @@ class Connection:
         except (OSError, RuntimeError):  # of a scheduler that ended: the futures tell it
             return 0
         for worker, found in told.items():
-            self._note(worker, found)
+            if isinstance(found, ImportError):
+                raise ClusterError(
+                    f"{worker}: the worker has no lowland; install it there ({found})."
+                )
+            if isinstance(found, BaseException):  # it died meanwhile
+                continue
+            version, self.known[worker] = found
+            if version != lowland.__version__:
+                raise ClusterError(
+                    f"{worker}: the worker has lowland {version}, but this process "
+                    f"{lowland.__version__}; install one version everywhere."
+                )
         if len(set(self.known.values())) > 1 and not self.warned:
             self.warned = True
             sets = sorted({found[-1] for found in self.known.values()})
@@ -182,19 +193,6 @@ class Connection:
                 stacklevel=2,
             )
         return sum(threads.values())
-
-    def _note(self, worker: str, found: Any) -> None:
-        if isinstance(found, ImportError):
-            raise ClusterError(f"{worker}: the worker has no lowland; install it there ({found}).")
-        if isinstance(found, BaseException):  # it died meanwhile
-            return
-        version, sets = found
-        if version != lowland.__version__:
-            raise ClusterError(
-                f"{worker}: the worker has lowland {version}, but this process "
-                f"{lowland.__version__}; install one version everywhere."
-            )
-        self.known[worker] = sets
 
     def has_workers(self) -> bool:
         """Whether there are workers; also if the scheduler ended, which the futures tell."""

@@ -55,13 +55,6 @@ CENTER_ROWS = 40  # rows of the sample per center, at least
 ROUNDS = 4  # of dividing parts that are too large
 
 
-class PartLimits(NamedTuple):
-    """Rows of a part, with the copies: how many it should have, and how many at most."""
-
-    wanted: int
-    most: int
-
-
 class How(NamedTuple):
     """How the steps of the search go: they share the seed, the threads and the monitor."""
 
@@ -149,7 +142,7 @@ def _sliced(near: np.ndarray, slices: np.ndarray, keys: np.ndarray) -> np.ndarra
     return first[near] + slice_of
 
 
-def space_parts(rows: Rows, n_parts: int, copies: int, limits: PartLimits, how: How) -> SpaceParts:
+def space_parts(rows: Rows, n_parts: int, copies: int, part_rows: int, how: How) -> SpaceParts:
     """About ``n_parts`` parts for the rows of a table; it reads a sample."""
     n, p = rows.shape
     wanted = max(CENTER_ROWS * n_parts, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * p)))
@@ -160,20 +153,20 @@ def space_parts(rows: Rows, n_parts: int, copies: int, limits: PartLimits, how: 
         if groups is not None:
             distinct, counts = S[groups.first], np.bincount(groups.group)
         sizes = counts * (n / len(S))
-        tenth = limits.wanted / 10
+        tenth = part_rows / 10
         is_heavy = (sizes * copies > tenth) & (counts >= 10)  # so often is no accident
         heavy = np.flatnonzero(is_heavy)
-        heavy_slices = np.ceil(sizes[heavy] / limits.wanted).astype(np.int64)
+        heavy_slices = np.ceil(sizes[heavy] / part_rows).astype(np.int64)
         shown = np.minimum(1.0, tenth / sizes[heavy])
         weights = np.where(is_heavy, np.minimum(sizes, tenth), sizes)
-        centers, slices = _divided(distinct, weights, n_parts, copies, limits, how)
+        centers, slices = _divided(distinct, weights, n_parts, copies, part_rows, how)
     copies = min(copies, len(centers))
-    light = centers, slices, distinct[heavy], heavy_slices, shown
-    return SpaceParts(*light, copies, how.seed, how.n_jobs)
+    parts = centers, slices, distinct[heavy], heavy_slices, shown
+    return SpaceParts(*parts, copies, how.seed, how.n_jobs)
 
 
 def _divided(
-    S: np.ndarray, weights: np.ndarray, n_parts: int, copies: int, limits: PartLimits, how: How
+    S: np.ndarray, weights: np.ndarray, n_parts: int, copies: int, part_rows: int, how: How
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centers for different rows that stand for ``weights`` rows each, and their slices."""
     rng, quiet = np.random.default_rng(how.seed), how._replace(monitor=Monitor())
@@ -185,16 +178,16 @@ def _divided(
         near = neighbor_query(centers, S, nearest, threads=how.threads).indices
         sizes = np.bincount(near.ravel(), np.repeat(weights, near.shape[1]), minlength=len(centers))
         members = np.bincount(near[:, 0], minlength=len(centers))
-        large = np.flatnonzero((sizes > limits.most) & (members >= 2))
+        large = np.flatnonzero((sizes > 2 * part_rows) & (members >= 2))
         if not len(large) or not left:
             break
         pieces = []
         for center in large:
             mine = S[near[:, 0] == center]
-            into = min(math.ceil(sizes[center] / limits.wanted), len(mine))
+            into = min(math.ceil(sizes[center] / part_rows), len(mine))
             pieces.append(_means(mine, into, rng, quiet))
         centers = np.unique(np.concatenate([np.delete(centers, large, axis=0), *pieces]), axis=0)
-    return centers, np.maximum(1, np.ceil(sizes / limits.most)).astype(np.int64)
+    return centers, np.maximum(1, np.ceil(sizes / (2 * part_rows))).astype(np.int64)
 
 
 def _means(rows: np.ndarray, n: int, rng: np.random.Generator, how: How) -> np.ndarray:
@@ -414,22 +407,22 @@ def knn_graph(
     check_argument("knn_graph: target_recall", target_recall, Real(0, 1, closed="both"))
     check_argument("knn_graph: seed", seed, Integer(0, 2**62))
     resolve_n_jobs(n_jobs)
-    how, limits = How(seed, n_jobs, monitor), _limits(p)
+    how, part_rows = How(seed, n_jobs, monitor), _part_rows(p)
     if n_parts is None:
-        n_parts = 1 if n <= limits.wanted else math.ceil(n * copies / limits.wanted)
-    part = min(n, limits.most)
+        n_parts = 1 if n <= part_rows else math.ceil(n * copies / part_rows)
+    part = min(n, 2 * part_rows)
     need = 8 * n * k + part * (8 * p + 8) + neighbor_graph_cost(part, p, k).n_bytes
     require_memory(
         int(need),
         task=f"the graph of {k} neighbors of {n} rows",
         alternative="ask for fewer neighbors, or take rows.sample(n)",
     )
-    parts = space_parts(table, int(n_parts), copies, limits, how)
+    parts = space_parts(table, int(n_parts), copies, part_rows, how)
     truth = exact_lists(table, sampled_rows(n, RECALL_ROWS, seed + 1), k, how)
     reach = max(largest(parts.centers), largest(truth.X))
     scale = 1.0 if is_usual(reach) else 2.0 ** -np.round(np.log2(reach))
     parts = parts.with_copies(_enough_copies(table, parts, truth, target_recall, monitor))
-    if 1 < parts.copies == len(parts.centers) and n <= 2 * limits.most:
+    if 1 < parts.copies == len(parts.centers) and n <= 4 * part_rows:
         parts = parts.as_one()  # every part would hold all rows
     lists = NeighborLists(n, k)
     join = PartJoin(k, scale, seed, n_jobs)
@@ -453,9 +446,9 @@ def knn_graph(
     return NeighborGraph(lists.ids, distances, n, "euclidean", recall, len(truth.rows))
 
 
-def _limits(p: int) -> PartLimits:
-    wanted = max(1000, min(PART_ROWS, PART_BYTES // (8 * p)))
-    return PartLimits(wanted, 2 * wanted)
+def _part_rows(p: int) -> int:
+    """How many rows a part should have, with the copies; it has at most twice as many."""
+    return max(1000, min(PART_ROWS, PART_BYTES // (8 * p)))
 
 
 def _enough_copies(

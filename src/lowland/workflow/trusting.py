@@ -193,27 +193,22 @@ def check_fit(
     found = judged.trust
     if found is None:
         return judged
-    if isinstance(again, str):
-        return judged._replace(trust=_without_refits(found, again))
-    of_run = again.plan.settings.of_methods
-
-    def checked() -> Trust:
-        return with_refits(found, source.X, again, **source.known, **of_run)
-
-    with stages.timed("checking"):
-        made = keeper.attempt("check", checked, None)
+    made, reason = None, again
+    if not isinstance(again, str):
+        refit = functools.partial(with_refits, found, source.X, again, **source.known)
+        of_run = again.plan.settings.of_methods
+        with stages.timed("checking"):
+            made = keeper.attempt("check", functools.partial(refit, **of_run), None)
+        reason = keeper.lost.get("check", "")
     if made is None:
-        return judged._replace(trust=_without_refits(found, keeper.lost["check"]))
+        reasons = {"stability": reason, "chance": reason}
+        return judged._replace(trust=dataclasses.replace(found, reasons=reasons))
     if made.stability is None:
         return judged._replace(trust=made)
     rows = min(len(other.rows) for other in made.stability.refits)
     line = f"mapped again: {len(made.stability.refits)} times {rows:,} rows with other seeds"
     line += "" if made.chance is None else ", and once as many without structure"
     return judged._replace(trust=made, log=(*judged.log, line))
-
-
-def _without_refits(found: Trust, reason: str) -> Trust:
-    return dataclasses.replace(found, reasons={"stability": reason, "chance": reason})
 
 
 def trust_frame(table: Table, found: Trust) -> pl.DataFrame:

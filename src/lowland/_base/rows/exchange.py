@@ -54,12 +54,9 @@ class PartChunk(NamedTuple):
     """All rows of one part; a block of it has their numbers as ``y``."""
 
     part: int
+    n_rows: int
     ranges: tuple[tuple[str, int, int], ...]  # path, first byte, number of rows
     record: np.dtype
-
-    @property
-    def n_rows(self) -> int:
-        return sum(n for _, _, n in self.ranges)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -235,4 +232,4 @@ def _chunk(part: int, sections: Sequence[Section], record: np.dtype) -> PartChun
         first, last = int(starts[part]), int(starts[part + 1])
         if first < last:
             ranges.append((path, offset + record.itemsize * first, last - first))
-    return PartChunk(part, tuple(ranges), record)
+    return PartChunk(part, sum(n for *_, n in ranges), tuple(ranges), record)

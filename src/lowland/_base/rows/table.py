@@ -10,7 +10,7 @@ import itertools
 import json
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from lowland._base.rows.chunks import TASK_ROWS, Block, Chunk, Task, count_rows,
 from lowland._base.rows.engines import Engine, Job, Merge, OnBlock, Work
 from lowland._base.rows.folding import merge_all, sampled_rows
 from lowland._base.validation import is_sparse
+
+Total = TypeVar("Total")
 
 # A name for what a step does, which is the same in every process.
 #
@@ -215,11 +217,16 @@ class Rows:
     # --- going through it -------------------------------------------------------------------
 
     def total(
-        self, f: OnBlock, merge: Merge, monitor: Monitor | None = None, name: str = "rows"
-    ) -> Any:
+        self,
+        f: Callable[[Block], Total],
+        merge: Callable[[Total, Total], Total],
+        monitor: Monitor | None = None,
+        name: str = "rows",
+    ) -> Total:
         """``merge`` of ``f(block)`` over all blocks, in an order that depends on the files only."""
         job = self.job(name, Folded(f, merge), self.tasks)
-        return self._engine().fold(job, merge, monitor or Monitor())
+        total: Total = self._engine().fold(job, merge, monitor or Monitor())
+        return total
 
     def results(
         self,
