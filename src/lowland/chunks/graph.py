@@ -26,7 +26,7 @@ from lowland._base.errors import ParameterError, shown
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block
-from lowland._base.rows.fitting import Checked, as_rows, float_type
+from lowland._base.rows.fitting import as_rows, block_check, float_type
 from lowland._base.rows.folding import row_keys, sampled_rows
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
@@ -498,4 +498,4 @@ def _checked(rows: Any, k: Any, metric: Any) -> Rows:
     if n > MOST_ROWS:
         raise ParameterError(f"knn_graph: {n} rows are more than a graph may have, {MOST_ROWS}.")
     check_k(k, n - 1, n)
-    return table.map(Checked("knn_graph", False, True, False), dtype=float_type(table.dtype))
+    return table.map(block_check("knn_graph"), dtype=float_type(table.dtype))

@@ -209,7 +209,7 @@ def run_map(
             judged = judge_fit(source, fit, settings, seconds, keeper)
         if settings.check:
             again = make_again(source, seen.X, fit, plan)
-            judged = check_fit(judged, source, again, keeper, stages)
+            judged = check_fit(judged, source, again, settings, keeper, stages)
     return MapResult(
         prepared,
         fit,

@@ -14,7 +14,7 @@ from lowland.neighbors import NeighborGraph
 from lowland.tables import Table
 from lowland.tables.preparing import Prepared
 from lowland.trust import RefitPart, Trust, affordable_rows, trust, with_refits
-from lowland.trust.trusting import FEWEST_ROWS
+from lowland.trust.trusting import FEWEST_ROWS, MakeMap
 from lowland.workflow._display import grouped
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages
 from lowland.workflow.fitting import Fit, FitPlan, lowered
@@ -29,34 +29,15 @@ if TYPE_CHECKING:
 SKIPPED = ("callback", "n_components", "metric")  # told to the user once, or set here
 
 
-class Again:
-    """A function of rows, a seed and their numbers that fits the method of a run again.
+def make_again(source: Source, X: Any, fit: Fit, plan: FitPlan) -> MakeMap | str:
+    """What makes the map of rows X again, as the method got them; or why it cannot be made.
 
-    Rows of the data are given to the method as it got them in the run: with missing values, sparse,
-    and as wide as they are. Data without structure come as they are.
+    Parts of the rows are given to the method as it got them in the run: with missing values,
+    sparse, and as wide as they are. Data without structure come as they are.
     """
-
-    def __init__(self, plan: FitPlan, parameters: dict[str, Any], X: Any, distances: bool) -> None:
-        self.plan, self.parameters, self.X, self.distances = plan, parameters, X, distances
-
-    def __call__(self, X: Any, seed: int, part: RefitPart) -> np.ndarray:
-        if not (part.is_null or self.distances):
-            X = self.X[part.rows]
-        cls, y = self.plan.cls, self.plan.target.values
-        y = None if y is None else y[part.rows]
-        parameters = lowered(cls, X.shape[0], self.parameters)
-        n_jobs = self.plan.settings.n_jobs
-        estimator = cls(**parameters, random_state=seed, n_jobs=n_jobs, verbose=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the map itself has told what there is to tell
-            return np.asarray(estimator.fit_transform(X, y))
-
-
-def make_again(source: Source, X: Any, fit: Fit, plan: FitPlan) -> Again | str:
-    """What makes the map of rows X again, as the method got them; or why it cannot be made."""
     if fit.stopped:
         return "the map was stopped before it was finished"
-    n = len(fit.Y)
+    n, y = len(fit.Y), plan.target.values
     parameters: dict[str, Any] = {}
     for name, value in plan.given.items():
         if name in SKIPPED:
@@ -65,11 +46,21 @@ def make_again(source: Source, X: Any, fit: Fit, plan: FitPlan) -> Again | str:
             parameters[name] = value
         elif name != "init":  # a start for other rows, whose place the usual one takes
             return f"{name} was given for all rows, and parts of them cannot be mapped with it"
-    estimator = fit.estimator
     parameters["n_components"] = fit.Y.shape[1]
-    if "metric" in type(estimator).parameters():
-        parameters["metric"] = estimator.metric  # type: ignore[attr-defined]
-    return Again(plan, parameters, X, source.metric == "precomputed")
+    if "metric" in plan.cls.parameters():
+        parameters["metric"] = fit.estimator.metric  # type: ignore[attr-defined]
+
+    def again(rows: Any, seed: int, part: RefitPart) -> np.ndarray:
+        if not (part.is_null or source.metric == "precomputed"):
+            rows = X[part.rows]
+        given = lowered(plan.cls, rows.shape[0], parameters)
+        of_run = {**plan.settings.of_methods, "random_state": seed, "verbose": False}
+        estimator = plan.cls(**given, **of_run)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the map itself has told what there is to tell
+            return np.asarray(estimator.fit_transform(rows, None if y is None else y[part.rows]))
+
+    return again
 
 
 def _is_of_rows(name: str, value: Any, n: int) -> bool:
@@ -187,7 +178,12 @@ def why_not_judged(Y: np.ndarray, sides: Any, source: Source) -> str:
 
 
 def check_fit(
-    judged: Judged, source: Source, again: Again | str, keeper: OptionalStages, stages: Stages
+    judged: Judged,
+    source: Source,
+    again: MakeMap | str,
+    settings: RunSettings,
+    keeper: OptionalStages,
+    stages: Stages,
 ) -> Judged:
     """Add refits to what is known of a map; if they fail or are stopped, it stays as it is."""
     found = judged.trust
@@ -195,10 +191,10 @@ def check_fit(
         return judged
     made, reason = None, again
     if not isinstance(again, str):
-        refit = functools.partial(with_refits, found, source.X, again, **source.known)
-        of_run = again.plan.settings.of_methods
+        how = {**source.known, **settings.of_methods}
+        refit = functools.partial(with_refits, found, source.X, again, **how)
         with stages.timed("checking"):
-            made = keeper.attempt("check", functools.partial(refit, **of_run), None)
+            made = keeper.attempt("check", refit, None)
         reason = keeper.lost.get("check", "")
     if made is None:
         reasons = {"stability": reason, "chance": reason}

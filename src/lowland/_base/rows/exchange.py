@@ -14,6 +14,7 @@ travels with the results of the first step.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import shutil
 import tempfile
@@ -162,15 +163,10 @@ class PartFile:
         return Section(path, offset, starts)
 
 
-@dataclasses.dataclass(frozen=True)
-class OnRows:
+def _on_rows(f: OnPart, blocks: Iterator[Block], part: int) -> Any:
     """The work on one part: a function of the part, its rows and their numbers."""
-
-    f: OnPart
-
-    def __call__(self, blocks: Iterator[Block], part: int) -> Any:
-        block = next(blocks)
-        return self.f(part, block.X, block.y)
+    block = next(blocks)
+    return f(part, block.X, block.y)
 
 
 def exchange(
@@ -217,7 +213,7 @@ def exchange(
             written = list(rows.results(work, monitor, "parts", arguments=numbers))
             sections = [section for found in written for section in found]
             parts = [Task(i, 0, (_chunk(i, sections, record),)) for i in range(n_parts)]
-            job = Job("rows by part", OnRows(f), parts, (), range(n_parts))
+            job = Job("rows by part", functools.partial(_on_rows, f), parts, (), range(n_parts))
             yield from rows.run(job, monitor or Monitor())
         finally:
             shutil.rmtree(own, ignore_errors=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,17 +72,9 @@ class Placing:
         return placed if is_sparse(placed) else np.asarray(placed)
 
 
-@dataclasses.dataclass(frozen=True)
-class Checked:
+def block_check(owner: str, **options: Any) -> Callable[[Any], Any]:
     """The step that checks a block as ``fit`` checks a table: numbers, finite unless allowed."""
-
-    owner: str
-    accept_sparse: bool
-    finite: bool
-    allow_nan: bool
-
-    def __call__(self, X: Any) -> Any:
-        return check_matrix(X, **vars(self), part=True)
+    return functools.partial(check_matrix, owner=owner, part=True, **options)
 
 
 def checked_rows(rows: Rows, y: Any, estimator: Any) -> Rows:
@@ -97,8 +89,12 @@ def checked_rows(rows: Rows, y: Any, estimator: Any) -> Rows:
         raise DataError(f"Found 0 feature(s) while a minimum of 1 is required by {owner}.")
     if estimator.needs_target:
         rows = _with_target(rows, y, owner)
-    finite = not estimator.fit_checks_finite
-    step = Checked(owner, estimator.accepts_sparse, finite, estimator.allows_nan)
+    step = block_check(
+        owner,
+        accept_sparse=estimator.accepts_sparse,
+        finite=not estimator.fit_checks_finite,
+        allow_nan=estimator.allows_nan,
+    )
     return rows.map(step, dtype=float_type(rows.dtype))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 import hashlib
 import itertools
 import json
 import pickle
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -67,13 +67,21 @@ def _add(found: Any, value: Any) -> None:
             if key not in WITHOUT_EFFECT:
                 _add(found, key)
                 _add(found, value[key])
-    elif is_sparse(value):
-        _add(found, [value.shape, value.indptr, value.indices, value.data])
-    elif isinstance(value, type) or not hasattr(value, "__dict__"):
-        found.update(pickle.dumps(value, protocol=5))
     else:
-        found.update(f"object:{type(value).__module__}.{type(value).__qualname__};".encode())
-        _add(found, vars(value))
+        _add(found, _contents(value))
+
+
+def _contents(value: Any) -> tuple[Any, ...]:
+    """The kind of an object and what it consists of."""
+    if isinstance(value, type | types.FunctionType):
+        return "named", value.__module__, value.__qualname__
+    if isinstance(value, functools.partial):
+        return "partial", value.func, value.args, value.keywords
+    if is_sparse(value):
+        return "sparse", value.shape, value.indptr, value.indices, value.data
+    if not hasattr(value, "__dict__"):
+        return "pickled", pickle.dumps(value, protocol=5)
+    return "object", type(value).__module__, type(value).__qualname__, vars(value)
 
 
 class Rows:
@@ -224,7 +232,7 @@ class Rows:
         name: str = "rows",
     ) -> Total:
         """``merge`` of ``f(block)`` over all blocks, in an order that depends on the files only."""
-        job = self.job(name, Folded(f, merge), self.tasks)
+        job = self.job(name, functools.partial(_folded, f, merge), self.tasks)
         total: Total = self._engine().fold(job, merge, monitor or Monitor())
         return total
 
@@ -250,7 +258,7 @@ class Rows:
     ) -> Job:
         """The work on tasks of this table, with its steps and its target."""
         if self.target is not None:
-            work = WithTarget(work, self.target)
+            work = functools.partial(_with_target, work, self.target)
         return Job(name, work, tasks, self.steps, arguments)
 
     def _engine(self) -> Engine:
@@ -309,31 +317,20 @@ class Rows:
         return block._replace(X=pl.from_numpy(block.X, schema=list(self.names), orient="row"))
 
 
-@dataclasses.dataclass(frozen=True)
-class Folded:
+def _folded(f: OnBlock, merge: Merge, blocks: Iterator[Block], argument: Any) -> Any:
     """The work of :meth:`Rows.total` on one task: its chunks, merged in order."""
 
-    f: OnBlock
-    merge: Merge
-
-    def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:
-        return merge_all(map(self._of, blocks), self.merge)
-
-    def _of(self, block: Block) -> Any:
+    def found(block: Block) -> Any:
         with engines.naming_source(block.source):
-            return self.f(block)
+            return f(block)
+
+    return merge_all(map(found, blocks), merge)
 
 
-@dataclasses.dataclass(frozen=True)
-class WithTarget:
+def _with_target(work: Work, name: str, blocks: Iterator[Block], argument: Any) -> Any:
     """Work on blocks that have one of the columns beside them as ``y``."""
-
-    work: Work
-    name: str
-
-    def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:
-        named = (block._replace(y=block.beside[self.name].to_numpy()) for block in blocks)
-        return self.work(named, argument)
+    named = (block._replace(y=block.beside[name].to_numpy()) for block in blocks)
+    return work(named, argument)
 
 
 def joined(blocks: Sequence[Block], rows: Rows) -> Block:

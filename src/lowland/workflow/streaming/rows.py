@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import shutil
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -257,7 +257,9 @@ class ChunkRows:
         """All rows as maps are measured against: missing values are means of the sample."""
         if not self.prepared.has_gaps:
             return self.ready
-        return self.ready.map(Filled(np.nanmean(np.asarray(self.prepared.X), axis=0)))
+        return self.ready.map(
+            functools.partial(_filled, np.nanmean(np.asarray(self.prepared.X), axis=0))
+        )
 
     def _principal_axes(self, fit: Fit, rows: Rows) -> PCA | None:
         """A PCA of all rows, for a map like that of the fit; one in the model is used again."""
@@ -279,14 +281,9 @@ class ChunkRows:
         return Seen(X, None, self.prepared.metric)
 
 
-@dataclasses.dataclass(frozen=True)
-class Filled:
-    """The step that puts the means of columns in place of missing values."""
-
-    means: np.ndarray
-
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        return np.where(np.isnan(X), self.means.astype(X.dtype), X)
+def _filled(means: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Rows with the means of columns in place of missing values."""
+    return np.where(np.isnan(X), means.astype(X.dtype), X)
 
 
 def _coordinates(parts: Parts, placed: Rows) -> Rows:
