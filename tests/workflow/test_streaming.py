@@ -173,7 +173,7 @@ def test_the_preparation_of_a_sample_says_so(files, monkeypatch):
     ("value", "message"),
     [
         (None, r"1 missing value in .*'c3' \(1\).*mean"),
-        (np.inf, r"infinite values in .*'c3' \(1\)"),
+        (np.inf, r"1 infinite value in .*'c3' \(1\)"),
     ],
 )
 def test_bad_values_outside_the_sample_are_refused_with_file_and_column(

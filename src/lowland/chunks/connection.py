@@ -33,6 +33,13 @@ def lost(address: str) -> ClusterError:
     )
 
 
+def other_version(worker: str, theirs: str, ours: str) -> ClusterError:
+    """The error when a worker has another version of lowland."""
+    return ClusterError(
+        f"{worker} has lowland {theirs}, but this process {ours}; install one version everywhere."
+    )
+
+
 def failure(error: BaseException, address: str, task: Task | None) -> BaseException:
     """The error of a task as users should see it."""
     name = type(error).__name__
@@ -95,10 +102,7 @@ def run_remotely(shared: Shared, packed: Packed, version: str, threads: int, *in
     whatever the machine has.
     """
     if version != lowland.__version__:
-        raise ClusterError(
-            f"a worker has lowland {lowland.__version__}, but this process {version}; install one "
-            "version everywhere."
-        )
+        raise other_version("a worker", lowland.__version__, version)
     work, steps = shared.value
     task, argument = pickle.loads(_bytes(packed))
     with limit_threads(threads):
@@ -180,10 +184,7 @@ class Connection:
                 continue
             version, self.known[worker] = found
             if version != lowland.__version__:
-                raise ClusterError(
-                    f"{worker}: the worker has lowland {version}, but this process "
-                    f"{lowland.__version__}; install one version everywhere."
-                )
+                raise other_version(f"{worker}: the worker", version, lowland.__version__)
         if len(set(self.known.values())) > 1 and not self.warned:
             self.warned = True
             sets = sorted({found[-1] for found in self.known.values()})

@@ -186,10 +186,7 @@ def _checked(
 ) -> tuple[Rows, np.ndarray]:
     """The table and the map to start from, if all of it belongs together."""
     if not isinstance(estimator, TSNE):
-        raise ParameterError(
-            f"refined: estimator={shown(estimator)} is not a t-SNE model; only maps of TSNE can be "
-            "refined."
-        )
+        raise ParameterError(f"refined: estimator={shown(estimator)} is not a t-SNE model.")
     estimator._require_fitted()
     table = as_rows(rows)
     if table is None:
@@ -197,17 +194,13 @@ def _checked(
             "refined: rows is not a table of rows; open one with lowland.chunks.open_rows."
         )
     if estimator.metric not in ("euclidean", "l2", "sqeuclidean"):
-        raise ParameterError(
-            f"refined: metric={shown(estimator.metric)} of the model is not possible for rows in "
-            "parts; only 'euclidean' is."
-        )
+        metric = shown(estimator.metric)
+        raise ParameterError(f"refined: metric={metric} of the model is not possible in parts.")
     check_argument("refined: steps", steps, Integer(0, MOST_STEPS))
     n, p = table.shape
     if p != estimator.n_features_in_:
-        raise DataError(
-            f"refined: rows have {p} columns, but the model was fitted on "
-            f"{estimator.n_features_in_}."
-        )
+        fitted = estimator.n_features_in_
+        raise DataError(f"refined: rows have {p} columns, but the model was fitted on {fitted}.")
     check_k(k, n - 1, n)
     if graph is not None:
         if not isinstance(graph, NeighborGraph):

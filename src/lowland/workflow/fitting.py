@@ -116,19 +116,18 @@ def learned_target(
 
 def _holds_numbers(column: pl.Series, metric: str | None, spelling: Spelling) -> bool:
     """Whether a target is measurements, not classes; refused if it is not what was said."""
-    fraction = _first_fraction(column)
+    fraction, say = _first_fraction(column), spelling.option
     if metric == "categorical" and fraction is not None:
         raise ParameterError(
-            f"{spelling.option('target_metric', metric)}: the column {column.name!r} holds "
-            f"{fraction!r}, which is no class; take "
-            f"{spelling.option('target_metric', 'euclidean')}, or name a column of classes with "
-            f"{spelling.option('target')}."
+            f"{say('target_metric', metric)}: the column {column.name!r} holds {fraction!r}, which "
+            f"is no class; take {say('target_metric', 'euclidean')}, or name a column of classes "
+            f"with {say('target')}."
         )
     if metric == "euclidean" and not column.dtype.is_numeric():
         raise ParameterError(
-            f"{spelling.option('target_metric', metric)}: the column {column.name!r} holds no "
-            f"numbers; take {spelling.option('target_metric', 'categorical')}, or name a column of "
-            f"numbers with {spelling.option('target')}."
+            f"{say('target_metric', metric)}: the column {column.name!r} holds no numbers; take "
+            f"{say('target_metric', 'categorical')}, or name a column of numbers with "
+            f"{say('target')}."
         )
     return metric == "euclidean" or (metric is None and fraction is not None)
 
@@ -248,10 +247,7 @@ class FitPlan(NamedTuple):
                 f"{option}: a matrix of distances has no columns to reduce; leave it out."
             )
         if prepared.has_gaps:
-            raise ParameterError(
-                f"{option}: PCA needs all values, and missing ones were kept; fill them, or leave "
-                f"{option} out."
-            )
+            raise ParameterError(f"{option}: PCA needs all values; fill them, or leave it out.")
         return int(asked) if int(asked) < min(n, p) else None
 
 

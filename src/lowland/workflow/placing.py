@@ -159,7 +159,7 @@ def run_placement(
     domain: int | str | None = None,
 ) -> PlacedRows:
     """Read the rows as the model wants them, and place them."""
-    model, method = model_for(model, options, settings.n_jobs, settings.verbose, domain)
+    model, method = model_for(model, settings, domain)
     table = read_for_model(model, data, options)
     if getattr(model, "feature_names_in_", None) is None:
         table = table.without_names()
@@ -168,18 +168,12 @@ def run_placement(
     return PlacedRows(table, Y, time.perf_counter() - start, method)
 
 
-def model_for(
-    model: Any,
-    options: TableOptions,
-    n_jobs: int | None,
-    verbose: bool,
-    domain: int | str | None = None,
-) -> tuple[Any, str]:
+def model_for(model: Any, settings: RunSettings, domain: int | str | None) -> tuple[Any, str]:
     """The model, loaded if a file is given, and the class of the method that made the map."""
     if isinstance(model, str | os.PathLike):
         model = load(model)
-    model = domain_model(model, domain, options.spelling.option("domain"))
-    model.set_params(n_jobs=n_jobs, verbose=verbose)
+    model = domain_model(model, domain, settings.spelling.option("domain"))
+    model.set_params(n_jobs=settings.n_jobs, verbose=settings.verbose)
     last = model.last if isinstance(model, Chain) else model
     return model, type(last.alignment if isinstance(last, DomainStep) else last).__name__
 
@@ -244,7 +238,7 @@ def stream_placement(
     from lowland.chunks.opening import open_rows
     from lowland.workflow.streaming.roles import Place, look_at, placed_rows
 
-    model, method = model_for(model, options, settings.n_jobs, False, domain)
+    model, method = model_for(model, dataclasses.replace(settings, verbose=False), domain)
     if force and not settings.resume and (folder / MANIFEST).exists():
         for part in (*folder.glob("part-*.parquet"), folder / MANIFEST):
             part.unlink()

@@ -152,13 +152,8 @@ def judge_map(
 ) -> Judged:
     """Judge a map of rows: all points, or as many as a quarter of the map's time allows."""
     most = affordable_rows(source.X, source.metric, source.graph, map_seconds)
-    found = trust(
-        *(source.X, Y, source.graph),
-        **source.known,
-        most_points=most,
-        random_state=seed,
-        n_jobs=n_jobs,
-    )
+    how = {**source.known, "most_points": most, "random_state": seed, "n_jobs": n_jobs}
+    found = trust(source.X, Y, source.graph, **how)
     log = source.log
     if most is not None:
         log = (*log, f"{most:,} of {len(Y):,} points are judged, as time and memory allow")

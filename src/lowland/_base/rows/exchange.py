@@ -78,10 +78,7 @@ class PartChunk(NamedTuple):
         for path, offset, count in self.ranges:
             found = np.fromfile(path, self.record, count, offset=offset)
             if len(found) < count:
-                raise DataError(
-                    f"{path}: ends before the rows it was written with; was it changed, or is the "
-                    "disk full?"
-                )
+                raise DataError(f"{path}: ends before the last of its rows; is the disk full?")
             X[first : first + count], numbers[first : first + count] = found["row"], found["number"]
             first += count
         return Block(X, start, None, numbers, self.source)

@@ -130,8 +130,11 @@ class Columns:
         return cls(features, texts, dates, single, codes, missing)
 
     def __call__(self, frame: Any) -> Any:
+        import polars as pl
+
         frame = frame.select(self.names)
-        self._check_finite(frame)
+        infinite = frame.select(pl.selectors.float().is_infinite().sum())
+        _refuse_any("infinite value", infinite, "drop these rows or columns")
         table = as_table(
             frame,
             columns=self.features or None,
@@ -144,36 +147,20 @@ class Columns:
         )
         features = table.features
         if self.features:
-            import polars as pl
-
             features = features.cast(pl.Float32 if self.single else pl.Float64)
-            if self.missing is not None:
-                self._check_missing(features.to_numpy())
+            if self.missing is not None and not all_finite(features.to_numpy()):
+                _refuse_any("missing value", features.select(pl.all().is_nan().sum()), self.missing)
         found = frame_of(dataclasses.replace(table, features=features), self.texts, self.dates)
         return found.select(self.names) if self.texts else found
 
-    def _check_finite(self, frame: Any) -> None:
-        """Refuse infinite values; the caller names the file."""
-        import polars as pl
 
-        flags = frame.select(pl.selectors.float().is_infinite().sum())
-        bad = [f"{column.name!r} ({column[0]})" for column in flags if column[0]]
-        if bad:
-            raise DataError(
-                f"infinite values in {count(len(bad), 'column')}: {listing(bad, quote=False)}; "
-                "drop these rows or columns."
-            )
-
-    def _check_missing(self, values: np.ndarray) -> None:
-        """Refuse missing values; the caller names the file."""
-        if all_finite(values):
-            return
-        counts = np.isnan(values).sum(axis=0)
-        shown = [f"{self.features[i]!r} ({counts[i]})" for i in np.flatnonzero(counts)]
-        raise DataError(
-            f"{count(int(counts.sum()), 'missing value')} in {count(len(shown), 'column')}: "
-            f"{listing(shown, quote=False)}; {self.missing}."
-        )
+def _refuse_any(what: str, numbers: Any, advice: str) -> None:
+    """Refuse values of which there are so many in each column; the caller names the file."""
+    found = {column.name: column[0] for column in numbers if column[0]}
+    if found:
+        shown = listing([f"{name!r} ({n})" for name, n in found.items()], quote=False)
+        values, columns = count(sum(found.values()), what), count(len(found), "column")
+        raise DataError(f"{values} in {columns}: {shown}; {advice}.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -97,11 +97,9 @@ class ChunkRows:
         """The fit with the model as it was saved; loaded if a run goes on."""
         options, settings, home = self.options, self.settings, self.home
         name = plan.cls.__name__
-        if settings.refine is not None and name not in REFINABLE:  # the fit may take long
-            raise ParameterError(
-                f"{settings.spelling.option('refine')}: not available for {name}; it is for "
-                f"{', '.join(REFINABLE)}."
-            )
+        if settings.refine is not None and name != REFINABLE:  # the fit may take long
+            option = settings.spelling.option("refine")
+            raise ParameterError(f"{option}: not available for {name}; it is for {REFINABLE}.")
         home.check()
         self.learned_from = plan.target.column
         identity = run_identity(
@@ -320,7 +318,7 @@ def fitted_rows(cls: type[Reducer], n_rows: int, n_columns: int) -> int:
     return min(n_rows, found)
 
 
-REFINABLE = ("TSNE",)  # methods whose steps can move all rows of a map after they are placed
+REFINABLE = "TSNE"  # the method whose steps can move all rows of a map after they are placed
 
 
 def _moved(placed: Parts, Y: np.ndarray, folder: Path, names: list[str]) -> Parts:
