@@ -26,6 +26,7 @@ from lowland._base.monitor import Monitor, Phase
 from lowland._base.rows.chunks import Task
 from lowland._base.rows.engines import Job, Merge, using
 from lowland._base.rows.folding import TreeFold
+from lowland._base.rows.parts import whole_file
 from lowland.chunks import connection as remote
 from lowland.chunks.connection import Connection, Packed
 from lowland.chunks.dask_collections import split_inputs
@@ -77,10 +78,9 @@ class Shipping:
         if len(data) <= INLINE or self.scratch is None:
             return data, data
         path = self.scratch / f"lowland-{digest(data)}-{uuid.uuid4().hex[:8]}.pickle"
-        unfinished = path.with_suffix(".part")
-        self.written |= {path, unfinished}
-        unfinished.write_bytes(data)
-        os.replace(unfinished, path)
+        self.written.add(path)
+        with whole_file(path) as unfinished:
+            unfinished.write_bytes(data)
         return path, data
 
     def discard(self, packed: Packed) -> None:

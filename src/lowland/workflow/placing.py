@@ -254,7 +254,6 @@ def stream_placement(
         monitor = Monitor(method, verbose=settings.verbose)
         with monitor:
             parts = placed.write(folder, resume=settings.resume, monitor=monitor)
-    of_files = [] if looked.files is None else [looked.files[1]]
     return PlacedParts(
         parts,
         looked.source,
@@ -265,7 +264,7 @@ def stream_placement(
         probe.shape[1],
         time.perf_counter() - start,
         method,
-        [*of_files, *notes_on(table)],
+        [*looked.notes, *notes_on(table)],
         settings.chunk_engine,
     )
 

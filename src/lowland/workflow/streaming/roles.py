@@ -43,7 +43,7 @@ class Looked(NamedTuple):
     frame: Any  # the sampled rows
     source: str
     options: TableOptions
-    files: tuple[str, str] | None  # the label that names files, and what its note says
+    notes: tuple[str, ...]  # about its files
 
     @property
     def is_whole(self) -> bool:
@@ -58,25 +58,21 @@ class Looked(NamedTuple):
 
 def look_at(rows: Rows, paths: Sequence[str], options: TableOptions, seed: int) -> Looked:
     """Take a sample of rows, which the roles of columns are decided on."""
-    n, p = rows.shape
-    label = None
+    (n, p), notes = rows.shape, ()
     if len(paths) > 1:
         label = free_name(LABEL, list(rows.names or ()))
         rows = _with_files(rows, label, paths)
+        notes = (f"rows of {len(paths)} files; the label {label!r} names them",)
     numbers = min(NUMBERS, available_memory() // 64)
     m = min(LOOKED_AT, max(FEWEST, numbers // max(1, p)))
     chosen = sampled_rows(n, m, (seed + LOOK_SEED) % 2**63)
-    frame = rows.take(chosen).X
-    note = f"rows of {len(paths)} files; the label {label!r} names them"
-    named = None if label is None else (label, note)
-    return Looked(rows, chosen, frame, shown_name(paths), options, named)
+    return Looked(rows, chosen, rows.take(chosen).X, shown_name(paths), options, notes)
 
 
 def read_sample(looked: Looked) -> Table:
     """The sample as a table, whose rows have the numbers that they have among all."""
     table = read(looked.frame, looked.options, name=looked.source)
-    if looked.files is not None:
-        table = dataclasses.replace(table, notes=(looked.files[1], *table.notes))
+    table = dataclasses.replace(table, notes=(*looked.notes, *table.notes))
     if table.has_ids:
         return table
     import polars as pl
