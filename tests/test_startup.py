@@ -9,6 +9,7 @@ from support.processes import cpu_seconds
 
 HELP = 0.5  # seconds, as the design promises
 IMPORT = 0.2  # seconds beyond the import of numpy
+MODULES = 124  # of lowland that make a map of a small table, at most
 
 
 def loaded_by(code: str) -> set[str]:
@@ -65,3 +66,40 @@ assert main(["map", {str(table)!r}, "-m", "pca", "-q", "-o", {str(tmp_path / "ou
 """
     unwanted = ("lowland.chunks", "lowland.workflow.streaming", "dask", "distributed")
     assert not [name for name in loaded_by(code) if name.startswith(unwanted)]
+
+
+def test_a_map_of_a_table_in_memory_runs_few_modules_of_lowland(tmp_path):
+    """Those with a function that is called, not counting what importing a module calls."""
+    table = tmp_path / "t.csv"
+    rows = [f"{i},{i * i % 7},{i % 5},{'ab'[i % 2]}\n" for i in range(100)]
+    table.write_text("a,b,c,kind\n" + "".join(rows))
+    code = f"""
+import sys
+
+called = set()
+
+def is_import(frame):
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if frame.f_code.co_name == "<module>" and name.startswith("lowland."):
+            return True
+        frame = frame.f_back
+    return False
+
+def note(frame, event, _):
+    name = frame.f_globals.get("__name__", "")
+    is_function = frame.f_code.co_flags & 1  # not the body of a module or of a class
+    if event == "call" and name.startswith("lowland.") and is_function and name not in called:
+        if not is_import(frame):
+            called.add(name)
+
+from lowland.cli import main
+sys.setprofile(note)
+assert main(["map", {str(table)!r}, "-q", "-o", {str(tmp_path / "out")!r}]) == 0
+sys.setprofile(None)
+print(*sorted(called))
+"""
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    called = out.stdout.split()
+    assert "lowland.methods.embedding.tsne" in called
+    assert len(called) <= MODULES, called

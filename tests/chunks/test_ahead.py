@@ -15,7 +15,7 @@ from lowland.errors import DataError
 
 
 def readers():
-    return [thread for thread in threading.enumerate() if thread.name == "lowland-reader"]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("lowland-reader")]
 
 
 class BadChunk(ArrayChunk):
@@ -36,6 +36,7 @@ def test_every_block_comes_once_and_in_order():
     rows = array_rows(X, task_rows=70)
     with ReadAhead(rows.tasks) as reader:
         found = [block.X for _ in rows.tasks for block in reader.blocks()]
+        assert readers()
     assert np.array_equal(np.concatenate(found), X)
     assert not readers()
 
@@ -90,5 +91,5 @@ def test_no_more_than_one_block_waits():
     results = rows.results(lambda blocks, _: next(blocks).start)
     next(results)
     threading.Event().wait(0.3)
-    assert len(read) <= 3  # the one worked on, one that waits, one that was read and finds no room
+    assert len(read) <= 2  # the one worked on, and one that waits
     results.close()

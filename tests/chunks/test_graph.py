@@ -8,7 +8,7 @@ import pytest
 from lowland._base.rows.arrays import array_rows
 from lowland._base.rows.engines import using
 from lowland.chunks import graph as module
-from lowland.chunks.graph import NeighborLists, PartLimits, PartLists, knn_graph
+from lowland.chunks.graph import NeighborLists, PartLists, knn_graph
 from lowland.errors import DataError, MemoryLimitError, ParameterError
 from lowland.neighbors import knn_graph as graph_in_memory
 from support.cases import each
@@ -115,7 +115,7 @@ def sizes_of_parts(monkeypatch):
 
 @each("n_copies", [30, 1200])
 def test_copies_of_rows_are_neighbors_at_distance_0(X, monkeypatch, n_copies):
-    monkeypatch.setattr(module, "_limits", lambda p: PartLimits(300, 600))
+    monkeypatch.setattr(module, "_part_rows", lambda p: 300)
     table = np.concatenate([X[:800], np.tile(X[10:13], (n_copies, 1))])
     sizes = sizes_of_parts(monkeypatch)
     graph = knn_graph(array_rows(table, task_rows=500), 5)
@@ -128,7 +128,7 @@ def test_copies_of_rows_are_neighbors_at_distance_0(X, monkeypatch, n_copies):
 
 
 def test_a_table_of_equal_rows(monkeypatch):
-    monkeypatch.setattr(module, "_limits", lambda p: PartLimits(100, 200))
+    monkeypatch.setattr(module, "_part_rows", lambda p: 100)
     graph = knn_graph(array_rows(np.full((1500, 3), 2.5)), 4)
     assert not graph.distances.any()
     assert graph.recall_ == 1
@@ -149,7 +149,7 @@ def test_parts_that_would_all_hold_all_rows_are_one_part():
 
 
 def test_parts_that_are_too_large_are_divided(X, monkeypatch):
-    monkeypatch.setattr(module, "_limits", lambda p: PartLimits(200, 400))
+    monkeypatch.setattr(module, "_part_rows", lambda p: 200)
     sizes = sizes_of_parts(monkeypatch)
     graph = knn_graph(array_rows(X), 5, n_parts=2, copies=2, target_recall=0)
     assert len(sizes) > 8

@@ -134,15 +134,15 @@ def test_missing_neighbors_are_passed_over(X, model, placed):
 @each(
     ("change", "error", "message"),
     [
-        ({"estimator": PCA()}, ParameterError, "is no t-SNE model"),
-        ({"rows": np.ones((5, 5))}, ParameterError, "rows is no table of rows"),
+        ({"estimator": PCA()}, ParameterError, "is not a t-SNE model"),
+        ({"rows": np.ones((5, 5))}, ParameterError, "rows is not a table of rows"),
         ({"rows": array_rows(np.ones((N, 4)))}, DataError, "rows have 4 columns"),
         ({"Y": np.ones((5, 2))}, DataError, r"init has shape \(5, 2\)"),
         ({"Y": np.full((N, 2), np.nan)}, DataError, "NaN"),
         ({"steps": -1}, ParameterError, "steps=-1"),
         ({"steps": 2**62}, ParameterError, "steps="),
         ({"k": 0}, ParameterError, "n_neighbors=0"),
-        ({"graph": 3}, ParameterError, "graph=3 is no NeighborGraph"),
+        ({"graph": 3}, ParameterError, "graph=3 is not a NeighborGraph"),
         ({"n_jobs": 0}, ParameterError, "n_jobs=0"),
     ],
 )

@@ -19,8 +19,7 @@ from lowland.tables.options import TableOptions
 from lowland.workflow import compare_methods, make_map
 from lowland.workflow.comparing.entries import comparison_entries
 from lowland.workflow.comparing.running import run_comparison
-from lowland.workflow.fitting import FitOptions
-from lowland.workflow.run import RunOptions
+from lowland.workflow.options import RunOptions, RunSettings
 from support.cases import each
 
 MEASURING = importlib.import_module("lowland.metrics.quality")  # the name is a function, too
@@ -255,7 +254,7 @@ def test_an_optimization_that_is_stopped_keeps_its_map_and_the_next_method_runs(
 
 
 def run_options_with(note):
-    return RunOptions(TableOptions(), FitOptions(), note=note)
+    return RunOptions(TableOptions(), RunSettings(), note=note)
 
 
 def test_comparisons_from_python_keep_what_there_is(table, monkeypatch):

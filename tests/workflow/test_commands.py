@@ -9,6 +9,7 @@ import scipy.sparse
 from scipy.spatial import procrustes
 from scipy.spatial.distance import pdist
 
+from lowland import PCA
 from lowland.datasets import iris
 from lowland.errors import DataError, ParameterError
 from lowland.metrics import trustworthiness
@@ -65,16 +66,14 @@ def test_a_method_that_cannot_does_not_stop_the_others(tmp_path):
 
 
 def test_several_methods_share_one_reduction_by_pca(monkeypatch):
-    import lowland.workflow.fitting as shared
-
     reduced_to = []
-    original = shared.PCA.fit_transform
+    original = PCA.fit_transform
 
     def fit_transform(self, X):
         reduced_to.append(self.n_components)
         return original(self, X)
 
-    monkeypatch.setattr(shared.PCA, "fit_transform", fit_transform)
+    monkeypatch.setattr(PCA, "fit_transform", fit_transform)
     X = np.random.default_rng(0).standard_normal((60, 55))
     assert not compare_methods(X, ["tsne", "symmetric_sne"]).failures
     assert reduced_to.count(50) == 1

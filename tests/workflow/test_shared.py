@@ -7,20 +7,22 @@ import pytest
 
 import lowland
 from lowland.neighbors import knn_graph
-from lowland.tables.preparing import TableOptions, prepare, read
+from lowland.tables.options import TableOptions
 from lowland.workflow._stages import Stages
-from lowland.workflow.fitting import FitOptions, PreparedRows, fit_method
-from lowland.workflow.targets import NO_TARGET
+from lowland.workflow.fitting import NO_TARGET, FitPlan, fit_method
+from lowland.workflow.options import RunOptions, RunSettings
+from lowland.workflow.run import MemoryRows, prepare_run
 
 
 def shared_work(n, p):
     X = np.random.default_rng(0).standard_normal((n, p)) * np.linspace(3, 1, p)
-    options = TableOptions()
-    return X, PreparedRows(prepare(read(X, options), options), 0, None)
+    rows = MemoryRows(X, RunOptions(TableOptions(), RunSettings()))
+    prepare_run(rows, Stages())
+    return X, rows
 
 
 def fitted(shared, cls, **parameters):
-    return fit_method(shared, cls, parameters, NO_TARGET, FitOptions(), Stages())
+    return fit_method(shared, FitPlan(cls, parameters, NO_TARGET, RunSettings()), Stages())
 
 
 def test_the_scores_of_the_reduction_are_the_pca_map():

@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import lowland
 from lowland._base.errors import ClusterError, DataError, LowlandError, ParameterError, shown
@@ -25,19 +25,6 @@ from lowland.chunks.dask_collections import with_inputs
 BROKEN = ("CancelledError", "CommClosedError", "FutureCancelledError", "FuturesCancelledError")
 
 
-def missing_extra() -> ClusterError:
-    """The error without the package ``distributed``."""
-    return ClusterError("clusters need the package distributed: pip install 'lowland[dask]'")
-
-
-def unreachable(address: str, error: BaseException) -> ClusterError:
-    """The error when nothing answers."""
-    return ClusterError(
-        f"{address}: no scheduler answers there ({_brief(error)}); start one with `dask scheduler` "
-        "and workers with `dask worker`, or use 'local:4'."
-    )
-
-
 def lost(address: str) -> ClusterError:
     """The error when the connection breaks."""
     return ClusterError(
@@ -46,11 +33,10 @@ def lost(address: str) -> ClusterError:
     )
 
 
-def no_workers(address: str, seconds: float) -> ClusterError:
-    """The error when nobody is left to work."""
+def other_version(worker: str, theirs: str, ours: str) -> ClusterError:
+    """The error when a worker has another version of lowland."""
     return ClusterError(
-        f"{address}: the scheduler has had no workers for {seconds:.0f} s; start some with "
-        f"`dask worker {address}`, then go on with resume=True (--resume)."
+        f"{worker} has lowland {theirs}, but this process {ours}; install one version everywhere."
     )
 
 
@@ -71,8 +57,8 @@ def failure(error: BaseException, address: str, task: Task | None) -> BaseExcept
         )
     if isinstance(error, ImportError):
         return ClusterError(
-            f"{address}: a worker cannot import what the work needs ({_brief(error)}); install the "
-            "same version of lowland on all workers."
+            f"{address}: a worker cannot import what the work needs ({_one_line(error)}); install "
+            "the same version of lowland on all workers."
         )
     return error
 
@@ -83,22 +69,13 @@ def _place(task: Task | None) -> str:
         return "a merge of results"
     first, last = task.chunks[0].source, task.chunks[-1].source
     files = first if first == last else f"{first} to {last}"
-    stop: Any = task.start + task.n_rows - 1
-    return f"{files} (rows {task.start} to {stop})"
-
-
-def _brief(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    return f"{files} (rows {task.start} to {task.start + task.n_rows - 1})"
 
 
 # What runs on a worker: one task of a job, one merge, and the loading of what tasks share.
 
 
-class Stored(NamedTuple):
-    """Pickled bytes in a file that all workers see."""
-
-    path: str
+Packed = bytes | Path  # a pickled object, or a file with it that all workers see
 
 
 class Shared:
@@ -112,25 +89,20 @@ class Shared:
         return self.size
 
 
-def load(packed: bytes | Stored) -> Shared:
+def load(packed: Packed) -> Shared:
     """The object behind bytes or a file: a task, so it is done again when its holder dies."""
     data = _bytes(packed)
     return Shared(pickle.loads(data), len(data))
 
 
-def run_remotely(
-    shared: Shared, packed: bytes | Stored, version: str, threads: int, *inputs: Any
-) -> Any:
+def run_remotely(shared: Shared, packed: Packed, version: str, threads: int, *inputs: Any) -> Any:
     """The work on one task. ``inputs`` are the parts of a collection that its chunks are made of.
 
     A worker runs as many tasks at once as it has threads, so a task gets ``threads`` of them,
     whatever the machine has.
     """
     if version != lowland.__version__:
-        raise ClusterError(
-            f"a worker has lowland {lowland.__version__}, but this process {version}; install one "
-            "version everywhere."
-        )
+        raise other_version("a worker", lowland.__version__, version)
     work, steps = shared.value
     task, argument = pickle.loads(_bytes(packed))
     with limit_threads(threads):
@@ -146,7 +118,7 @@ def run_remotely(
             ) from error
 
 
-def merge_values(packed: bytes | Stored, threads: int, *values: Any) -> Any:
+def merge_values(packed: Packed, threads: int, *values: Any) -> Any:
     """One node of the tree of merges."""
     with limit_threads(threads):
         return merge_all(values, pickle.loads(_bytes(packed)))
@@ -159,20 +131,21 @@ def facts() -> tuple[str, tuple[str, ...]]:
     return lowland.__version__, (_native.instruction_set(),)
 
 
-def _bytes(packed: bytes | Stored) -> bytes:
+def _bytes(packed: Packed) -> bytes:
     if isinstance(packed, bytes):
         return packed
     try:
-        return Path(packed.path).read_bytes()
+        return packed.read_bytes()
     except OSError as error:
         raise ClusterError(
-            f"scratch: a worker cannot read {packed.path} ({_one_line(error)}); give a folder that "
+            f"scratch: a worker cannot read {packed} ({_one_line(error)}); give a folder that "
             "all workers see, or None."
         ) from error
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 500 else f"{text[:500]}..."
 
 
 # The connection to a cluster: an address, processes of this machine, or a client that exists.
@@ -203,7 +176,15 @@ class Connection:
         except (OSError, RuntimeError):  # of a scheduler that ended: the futures tell it
             return 0
         for worker, found in told.items():
-            self._note(worker, found)
+            if isinstance(found, ImportError):
+                raise ClusterError(
+                    f"{worker}: the worker has no lowland; install it there ({found})."
+                )
+            if isinstance(found, BaseException):  # it died meanwhile
+                continue
+            version, self.known[worker] = found
+            if version != lowland.__version__:
+                raise other_version(f"{worker}: the worker", version, lowland.__version__)
         if len(set(self.known.values())) > 1 and not self.warned:
             self.warned = True
             sets = sorted({found[-1] for found in self.known.values()})
@@ -213,19 +194,6 @@ class Connection:
                 stacklevel=2,
             )
         return sum(threads.values())
-
-    def _note(self, worker: str, found: Any) -> None:
-        if isinstance(found, ImportError):
-            raise ClusterError(f"{worker}: the worker has no lowland; install it there ({found}).")
-        if isinstance(found, BaseException):  # it died meanwhile
-            return
-        version, sets = found
-        if version != lowland.__version__:
-            raise ClusterError(
-                f"{worker}: the worker has lowland {version}, but this process "
-                f"{lowland.__version__}; install one version everywhere."
-            )
-        self.known[worker] = sets
 
     def has_workers(self) -> bool:
         """Whether there are workers; also if the scheduler ended, which the futures tell."""
@@ -241,7 +209,9 @@ def connected(scheduler: Any, timeout: float) -> Iterator[Connection]:
     try:
         import distributed
     except ImportError:
-        raise missing_extra() from None
+        raise ClusterError(
+            "clusters need the package distributed: pip install 'lowland[dask]'"
+        ) from None
     if isinstance(scheduler, distributed.Client):
         if scheduler.asynchronous:
             raise ParameterError("scheduler: the client is asynchronous; give a synchronous one.")
@@ -257,7 +227,10 @@ def connected(scheduler: Any, timeout: float) -> Iterator[Connection]:
         try:
             client = distributed.Client(target, timeout=patience, set_as_default=False)
         except Exception as error:  # of the network, of TLS, of another protocol
-            raise unreachable(scheduler, error) from error
+            raise ClusterError(
+                f"{scheduler}: no scheduler answers there ({_one_line(error)}); start one with "
+                "`dask scheduler` and workers with `dask worker`, or use 'local:4'."
+            ) from error
         stack.callback(_close, client)
         yield Connection(client, _address(client), is_local=is_local)
 
@@ -288,7 +261,7 @@ def _processes(scheduler: str) -> Iterator[Any]:
         )
     except Exception as error:
         raise ClusterError(
-            f"{scheduler}: the worker processes do not start ({' '.join(str(error).split())}); a "
+            f"{scheduler}: the worker processes do not start ({_one_line(error)}); a "
             'script must call them below `if __name__ == "__main__":`.'
         ) from error
     with cluster, dask.config.set(KEEP):
@@ -298,11 +271,8 @@ def _processes(scheduler: str) -> Iterator[Any]:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep tracebacks of lost connections out of the terminal: they become errors in one line."""
-    loggers = [
-        logging.getLogger(name)
-        for name in ("distributed", *logging.root.manager.loggerDict)
-        if name.split(".")[0] == "distributed"
-    ]
+    known = ("distributed", *logging.root.manager.loggerDict)
+    loggers = [logging.getLogger(name) for name in known if name.split(".")[0] == "distributed"]
     before = [(logger, logger.level) for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)

@@ -21,7 +21,7 @@ import numpy as np
 from lowland._base.errors import DataError, DataTypeError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block, Task
-from lowland._base.rows.engines import Engine, Job, Stream, current_engine, naming_source
+from lowland._base.rows.engines import Engine, Job, Merge, Stream, current_engine, naming_source
 from lowland._base.rows.fitting import is_collection, is_delayed
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_threads
@@ -39,25 +39,23 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, empty: Any) -> Columns:
-        names = column_names(empty)
         if not hasattr(empty, "dtypes"):
             return cls(None, (str(empty.dtype),))
+        names = column_names(empty)
         kinds = [str(getattr(dtype, "numpy_dtype", dtype)) for dtype in empty.dtypes]
         return cls(None if names is None else tuple(map(str, names)), tuple(kinds))
 
     @property
     def dtype(self) -> np.dtype:
         """The type of the numbers; object if some columns are no numbers."""
-        kinds = {*self.kinds}
-        if any(kind.rstrip("0123456789") not in NUMBERS for kind in kinds):
+        if any(kind.rstrip("0123456789") not in NUMBERS for kind in self.kinds):
             return np.dtype(object)
-        return np.dtype(np.float32 if kinds == {"float32"} else np.float64)
+        return np.dtype(np.float32 if {*self.kinds} == {"float32"} else np.float64)
 
     def without(self, name: str) -> Columns:
         assert self.names is not None
         kept = [i for i, other in enumerate(self.names) if other != name]
-        names = tuple(self.names[i] for i in kept)
-        return Columns(names, tuple(self.kinds[i] for i in kept))
+        return Columns(tuple(self.names[i] for i in kept), tuple(self.kinds[i] for i in kept))
 
 
 class _Awaited:
@@ -75,7 +73,7 @@ class PartitionChunk:
 
     def __init__(self, part: Any, n_rows: int, number: int, columns: Columns) -> None:
         self.part, self.n_rows, self.number = part, n_rows, number
-        self.columns = columns
+        self.columns, self.source = columns, f"partition {number}"
         self.label: str | None = None  # the column of the partition that holds labels
         self.target: Any = None  # or the labels, in memory or delayed
 
@@ -83,10 +81,6 @@ class PartitionChunk:
     def identity(self) -> tuple[Any, ...]:
         keys = [str(part.key) for part in self.parts]
         return ("partition", self.number, self.n_rows, *self.columns, self.label, *keys)
-
-    @property
-    def source(self) -> str:
-        return f"partition {self.number}"
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -134,7 +128,13 @@ class PartitionChunk:
         if labels is not None:
             import polars as pl
 
-            beside = pl.DataFrame({self.label or TARGET: _column(labels, self.n_rows, self.source)})
+            labels = np.asarray(labels)
+            if labels.shape not in ((self.n_rows,), (self.n_rows, 1)):
+                raise DataError(
+                    f"{self.source}: y has shape {labels.shape} for {self.n_rows} rows; give one "
+                    "label for each row, in the same partitions as X."
+                )
+            beside = pl.DataFrame({self.label or TARGET: labels.reshape(self.n_rows)})
         return Block(self._numbers(X), start, beside, None, self.source)
 
     def _numbers(self, X: Any) -> Any:
@@ -153,16 +153,6 @@ class PartitionChunk:
 
 def _is_open(value: Any) -> bool:
     return isinstance(value, _Awaited) or is_delayed(value)
-
-
-def _column(labels: Any, n: int, source: str) -> np.ndarray:
-    labels = np.asarray(labels)
-    if labels.shape not in ((n,), (n, 1)):
-        raise DataError(
-            f"{source}: y has shape {labels.shape} for {n} rows; give one label for each row, in "
-            "the same partitions as X."
-        )
-    return labels.reshape(n)
 
 
 def split_inputs(task: Task) -> tuple[Task, list[Any]]:
@@ -188,7 +178,10 @@ def collection_rows(X: Any) -> Rows:
     parts, sizes, empty = partitions_of(X)
     columns = Columns.of(empty)
     if sizes is None:
-        sizes = _counted(parts)
+        import dask
+
+        count = dask.delayed(_count, pure=True)
+        sizes = [int(n) for n in dask.compute(*[count(part) for part in parts])]
     chunks = [
         PartitionChunk(part, n, number, columns)
         for number, (part, n) in enumerate(zip(parts, sizes, strict=True))
@@ -225,14 +218,6 @@ def partitions_of(X: Any) -> tuple[list[Any], list[int] | None, Any]:
     return list(X.to_delayed().ravel()), known, np.empty((0, X.shape[1]), X.dtype)
 
 
-def _counted(parts: Sequence[Any]) -> list[int]:
-    """The number of rows of each partition, computed once."""
-    import dask
-
-    count = dask.delayed(_count, pure=True)
-    return [int(n) for n in dask.compute(*[count(part) for part in parts])]
-
-
 def _count(part: Any) -> int:
     return int(part.shape[0])
 
@@ -250,18 +235,21 @@ class CollectionRows(Rows):
         if self.steps:
             return super().with_labels(y)
         chunks: list[Any] = [copy.copy(chunk) for chunk in self.chunks]
+        name = y if isinstance(y, str) else TARGET
         if isinstance(y, str):
             if y not in (self.names or ()):
                 return super().with_labels(y)
             for chunk in chunks:  # no column of the methods any more
                 chunk.columns, chunk.label = chunk.columns.without(y), y
-            return _labeled(self, chunks, y)
-        targets = _targets(len(self), chunks, y)
-        if targets is None:
+        elif (targets := _targets(len(self), chunks, y)) is None:
             return None
-        for chunk, target in zip(chunks, targets, strict=True):
-            chunk.target = target
-        return _labeled(self, chunks, TARGET)
+        else:
+            for chunk, target in zip(chunks, targets, strict=True):
+                chunk.target = target
+        columns = chunks[0].columns
+        p = self.shape[1] if columns.names is None else len(columns.names)
+        table = CollectionRows(chunks, p, columns.dtype, names=columns.names, beside=(name,))
+        return table.with_target(name)
 
     def _engine(self) -> Engine:
         return current_engine() or UsersClient()
@@ -290,13 +278,6 @@ def _targets(n: int, chunks: Sequence[PartitionChunk], y: Any) -> list[Any] | No
     return np.split(values.reshape(n), stops)
 
 
-def _labeled(rows: Rows, chunks: Sequence[PartitionChunk], name: str) -> Rows:
-    columns = chunks[0].columns
-    p = rows.shape[1] if columns.names is None else len(columns.names)
-    table = CollectionRows(chunks, p, columns.dtype, names=columns.names, beside=(name,))
-    return table.with_target(name)
-
-
 class UsersClient:
     """The engine of a collection outside of a ``with Dask(...)`` block: the workers of the client
     that the user has, or this process.
@@ -306,7 +287,7 @@ class UsersClient:
         with self._engine() as engine:
             yield from engine.run(job, monitor)
 
-    def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
+    def fold(self, job: Job, merge: Merge, monitor: Monitor) -> Any:
         with self._engine() as engine:
             return engine.fold(job, merge, monitor)
 
@@ -323,9 +304,6 @@ class UsersClient:
 # --- places -----------------------------------------------------------------------------------
 
 
-Names = Callable[[Any], list[str]]
-
-
 class Plain:
     """An object that Dask takes as it is: it does not look for collections inside."""
 
@@ -333,69 +311,49 @@ class Plain:
         self.value = value
 
 
-class PlacedCollection:
-    """The places of the rows of a collection, as a collection with the same partitions.
+def placed_collection(
+    X: Any, step: Callable[[Any], Any], names_of: Callable[[Any], list[str]], output: str | None
+) -> Any:
+    """The rows of a collection after ``step``, as a collection with the same partitions.
 
-    The step is one task of the graph, so a large model is in the graph once.
+    It is an array of Dask, or a data frame if ``output`` asks for one. ``names_of`` an empty
+    partition gives the names of its columns. The step is one task of the graph, so a large model is
+    in the graph once.
     """
+    import dask
 
-    def __init__(self, X: Any) -> None:
-        self.X = X
-        self.parts, self.sizes, self.empty = partitions_of(X)
-        self.columns = Columns.of(self.empty)
-
-    def by(self, step: Callable[[Any], np.ndarray], names: Names, output: str | None) -> Any:
-        """The collection after ``step``, an array of Dask, or a data frame if ``output`` asks."""
-        if output == "polars":
-            raise ParameterError(
-                "set_output: transform='polars' has no collection of Dask; choose 'pandas' for a "
-                "data frame of Dask, or 'default' for an array."
-            )
-        columns = names(self.empty)
-        is_frame = output == "pandas"
-        dtype = self.columns.dtype if self.columns.dtype in FLOATS else np.dtype(np.float64)
-        places = Places(self.columns, len(columns), dtype, columns if is_frame else None)
-        blocks = self._blocks(step, places)
-        return self._frame(blocks, places) if is_frame else self._array(blocks, places)
-
-    def _blocks(self, step: Callable[[Any], np.ndarray], places: Places) -> list[Any]:
-        import dask
-
-        name = hashlib.sha256(pickle.dumps((step, places), protocol=5)).hexdigest()[:32]
-        model = f"lowland-model-{name}"
-        shared = dask.delayed(Plain((step, places)), name=model, pure=False, traverse=False)
-        place = dask.delayed(_place, pure=False)
-        return [
-            place(shared, part, number, dask_key_name=key)
-            for number, (part, key) in enumerate(zip(self.parts, self._keys(name), strict=True))
-        ]
-
-    def _keys(self, name: str) -> Iterator[str]:
-        for part in self.parts:
-            token = hashlib.sha256(f"{name} {part.key}".encode()).hexdigest()[:32]
-            yield f"lowland-place-{token}"
-
-    def _array(self, blocks: list[Any], places: Places) -> Any:
-        import dask.array
-
-        sizes = [np.nan] * len(blocks) if self.sizes is None else self.sizes
-        arrays = [
-            dask.array.from_delayed(block, (n, places.n_columns), dtype=places.dtype)
-            for block, n in zip(blocks, sizes, strict=True)
-        ]
-        return dask.array.concatenate(arrays, allow_unknown_chunksizes=True)
-
-    def _frame(self, blocks: list[Any], places: Places) -> Any:
-        import dask.dataframe
-        import pandas
-
-        like = np.empty((0, places.n_columns), places.dtype)
-        index = getattr(self.empty, "index", None)
-        meta = pandas.DataFrame(like, index=index, columns=places.names)
-        divisions = getattr(self.X, "divisions", None)
-        return dask.dataframe.from_delayed(
-            blocks, meta=meta, divisions=divisions, verify_meta=False
+    parts, sizes, empty = partitions_of(X)
+    if output == "polars":
+        raise ParameterError(
+            "set_output: transform='polars' has no collection of Dask; choose 'pandas' for a "
+            "data frame of Dask, or 'default' for an array."
         )
+    seen, names = Columns.of(empty), names_of(empty)
+    dtype = seen.dtype if seen.dtype in FLOATS else np.dtype(np.float64)
+    places = Places(seen, len(names), dtype, names if output == "pandas" else None)
+    token = hashlib.sha256(pickle.dumps((step, places), protocol=5)).hexdigest()[:32]
+    model = f"lowland-model-{token}"
+    shared = dask.delayed(Plain((step, places)), name=model, pure=False, traverse=False)
+    place, blocks = dask.delayed(_place, pure=False), []
+    for number, part in enumerate(parts):
+        name = hashlib.sha256(f"{token} {part.key}".encode()).hexdigest()[:32]
+        blocks.append(place(shared, part, number, dask_key_name=f"lowland-place-{name}"))
+    if output == "pandas":
+        import dask.dataframe
+
+        return dask.dataframe.from_delayed(
+            blocks,
+            meta=places.frame(np.empty((0, len(names)), dtype), empty),
+            divisions=getattr(X, "divisions", None),
+            verify_meta=False,
+        )
+    import dask.array
+
+    arrays = [
+        dask.array.from_delayed(block, (n, len(names)), dtype=dtype)
+        for block, n in zip(blocks, sizes or [np.nan] * len(blocks), strict=True)
+    ]
+    return dask.array.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
 class Places(NamedTuple):
@@ -413,8 +371,10 @@ class Places(NamedTuple):
         if chunk.n_rows:
             with limit_threads(1), naming_source(chunk.source):
                 placed = step(chunk.read(0).X)
-        if self.names is None:
-            return placed
+        return placed if self.names is None else self.frame(placed, part)
+
+    def frame(self, placed: np.ndarray, part: Any) -> Any:
+        """Places as a data frame of pandas with the index of their partition."""
         import pandas
 
         return pandas.DataFrame(placed, index=getattr(part, "index", None), columns=self.names)

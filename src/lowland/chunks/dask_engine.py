@@ -20,22 +20,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import lowland
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, Real, check_argument
+from lowland._base.errors import ClusterError, DataError, ParameterError
 from lowland._base.monitor import Monitor, Phase
 from lowland._base.rows.chunks import Task
-from lowland._base.rows.engines import Job, using
+from lowland._base.rows.engines import Job, Merge, using
 from lowland._base.rows.folding import TreeFold
-from lowland.chunks.connection import (
-    Connection,
-    Stored,
-    connected,
-    failure,
-    load,
-    lost,
-    merge_values,
-    no_workers,
-    run_remotely,
-)
+from lowland._base.rows.parts import whole_file
+from lowland.chunks import connection as remote
+from lowland.chunks.connection import Connection, Packed
 from lowland.chunks.dask_collections import split_inputs
 
 # How objects travel to workers: as bytes in a task, or as a file that a task reads.
@@ -77,7 +70,7 @@ class Shipping:
         self.scratch = scratch
         self.written: set[Path] = set()
 
-    def pack(self, value: Any) -> tuple[bytes | Stored, bytes]:
+    def pack(self, value: Any) -> tuple[Packed, bytes]:
         """What a task gets in place of the object, and its bytes for a digest."""
         from distributed.protocol.pickle import dumps  # by value what is defined in a script
 
@@ -85,22 +78,16 @@ class Shipping:
         if len(data) <= INLINE or self.scratch is None:
             return data, data
         path = self.scratch / f"lowland-{digest(data)}-{uuid.uuid4().hex[:8]}.pickle"
-        unfinished = path.with_suffix(".part")
-        self.written |= {path, unfinished}
-        unfinished.write_bytes(data)
-        os.replace(unfinished, path)
-        return Stored(str(path)), data
+        self.written.add(path)
+        with whole_file(path) as unfinished:
+            unfinished.write_bytes(data)
+        return path, data
 
-    def pack_job(self, job: Job) -> tuple[bytes | Stored, str]:
-        """Work and steps of a job, and their digest."""
-        packed, data = self.pack((job.work, job.steps))
-        return packed, digest(data)
-
-    def discard(self, packed: bytes | Stored) -> None:
+    def discard(self, packed: Packed) -> None:
         """Remove the file of an object that no task needs any more."""
-        if isinstance(packed, Stored):
-            Path(packed.path).unlink(missing_ok=True)
-            self.written.discard(Path(packed.path))
+        if isinstance(packed, Path):
+            packed.unlink(missing_ok=True)
+            self.written.discard(packed)
 
     def close(self) -> None:
         """Remove all files that are left."""
@@ -160,20 +147,9 @@ class Dask:
         retries: int = 1,
         timeout: float = 60.0,
     ) -> None:
-        for name, value, least, most in (
-            ("threads", threads, 1, 1024),
-            ("retries", retries, 0, 99),
-        ):
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if not whole or not least <= value <= most:
-                raise ParameterError(
-                    f"Dask: {name}={shown(value)} is not allowed; expected an integer from {least} "
-                    f"to {most}."
-                )
-        if not isinstance(timeout, int | float) or not 0 < timeout < 1e9:
-            raise ParameterError(
-                f"Dask: timeout={shown(timeout)} is not allowed; expected seconds above 0."
-            )
+        check_argument("Dask: threads", threads, Integer(1, 1024))
+        check_argument("Dask: retries", retries, Integer(0, 99))
+        check_argument("Dask: timeout", timeout, Real(0, 1e9))
         self.scheduler, self.scratch = scheduler, scratch
         self.threads, self.retries, self.timeout = threads, retries, float(timeout)
         self._connection: Connection | None = None
@@ -184,7 +160,7 @@ class Dask:
         if self._connection is not None:
             raise ParameterError("Dask: this block is open already; make another Dask(...).")
         with contextlib.ExitStack() as stack:
-            connection = stack.enter_context(connected(self.scheduler, self.timeout))
+            connection = stack.enter_context(remote.connected(self.scheduler, self.timeout))
             folder = self._scratch_folder(stack, is_local=connection.is_local)
             self._shipping = Shipping(folder)
             stack.callback(self._shipping.close)
@@ -234,7 +210,7 @@ class Dask:
             while waiting:
                 yield sent.result(waiting.popleft())
 
-    def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
+    def fold(self, job: Job, merge: Merge, monitor: Monitor) -> Any:
         """The results of all tasks merged in the tree of ``TreeFold``, on the workers."""
         with self._sending(job, monitor) as sent:
             tree = TreeFold(merge, sent.merging(merge))
@@ -245,10 +221,9 @@ class Dask:
 
     @contextlib.contextmanager
     def _sending(self, job: Job, monitor: Monitor) -> Iterator[Sending]:
-        connection = self._open()
         total = sum(task.n_rows for task in job.tasks)
         with monitor.phase(job.name, total=total) as phase:
-            sent = Sending(self, connection, self._shipping, job, phase)
+            sent = Sending(self, job, phase)
             try:
                 yield sent
             finally:
@@ -259,20 +234,19 @@ class Sending:
     """The futures of one job. Those that are under way are released when the job ends anyhow, so
     that the scheduler forgets them."""
 
-    def __init__(
-        self, engine: Dask, connection: Connection, shipping: Shipping, job: Job, phase: Phase
-    ) -> None:
-        self.engine, self.connection, self.job, self.phase = engine, connection, job, phase
-        self.shipping = shipping
+    def __init__(self, engine: Dask, job: Job, phase: Phase) -> None:
+        self.engine, self.job, self.phase = engine, job, phase
+        self.connection, self.shipping = engine._open(), engine._shipping
         self.held: dict[str, Any] = {}  # all futures that the scheduler must not forget
         self.live: dict[str, Task | None] = {}  # those under way; None: a merge
         self.spent: set[str] = set()  # those that nobody needs when they are done
         self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.n_tasks = self.n_sent = 0
         self.window = FEWEST_AHEAD
-        packed, self.digest = shipping.pack_job(job)
+        packed, data = self.shipping.pack((job.work, job.steps))
+        self.digest = digest(data)
         self.packed = [packed]  # everything that may lie in a file
-        self.shared = self._submit(f"lowland-work-{self.digest}", load, packed)
+        self.shared = self._submit(f"lowland-work-{self.digest}", remote.load, packed)
 
     # --- sending ------------------------------------------------------------------------------
 
@@ -286,13 +260,13 @@ class Sending:
         key = f"lowland-{self.job.name}-{task_digest(self.digest, data, task)}"
         inputs = self.connection.client.compute(list(parts)) if parts else []
         options = (lowland.__version__, self.engine.threads)
-        future = self._submit(key, run_remotely, self.shared, packed, *options, *inputs)
+        future = self._submit(key, remote.run_remotely, self.shared, packed, *options, *inputs)
         self.n_tasks += 1
-        if isinstance(packed, Stored):
+        if isinstance(packed, Path):
             self.packed.append(packed)
         return self._watched(future, self.job.tasks[place])
 
-    def merging(self, merge: Callable[[Any, Any], Any]) -> Callable[[list[Any]], Any]:
+    def merging(self, merge: Merge) -> Callable[[list[Any]], Any]:
         """What gives the future of the merge of some futures, which is one task."""
         packed, data = self.shipping.pack(merge)
         self.packed.append(packed)
@@ -300,7 +274,7 @@ class Sending:
 
         def merged(values: list[Any]) -> Any:
             key = f"lowland-merge-{digest(name, *(future.key for future in values))}"
-            future = self._submit(key, merge_values, packed, self.engine.threads, *values)
+            future = self._submit(key, remote.merge_values, packed, self.engine.threads, *values)
             for value in values:
                 self.spent.add(value.key)
                 self._forget_spent(value.key)
@@ -309,12 +283,11 @@ class Sending:
         return merged
 
     def _submit(self, key: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        client, retries = self.connection.client, self.engine.retries
         try:
-            future = self.connection.client.submit(
-                function, *arguments, key=key, retries=self.engine.retries
-            )
+            future = client.submit(function, *arguments, key=key, retries=retries)
         except (OSError, RuntimeError) as error:
-            raise lost(self.connection.address) from error
+            raise remote.lost(self.connection.address) from error
         self.held[key] = future
         return future
 
@@ -347,7 +320,12 @@ class Sending:
                 if self.connection.has_workers():
                     patience = time.monotonic() + self.engine.timeout
                 elif time.monotonic() > patience:
-                    raise no_workers(self.connection.address, self.engine.timeout) from None
+                    address = self.connection.address
+                    raise ClusterError(
+                        f"{address}: the scheduler has had no workers for "
+                        f"{self.engine.timeout:.0f} s; start some with `dask worker {address}`, "
+                        "then go on with resume=True (--resume)."
+                    ) from None
 
     def _note(self, future: Any) -> None:
         if future.key not in self.live:
@@ -371,7 +349,7 @@ class Sending:
 
     def _failure(self, error: BaseException | None, task: Task | None) -> BaseException:
         address = self.connection.address
-        return lost(address) if error is None else failure(error, address, task)
+        return remote.lost(address) if error is None else remote.failure(error, address, task)
 
     def release(self) -> None:
         """Let the scheduler forget everything; workers drop what they have not begun."""

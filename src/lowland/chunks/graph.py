@@ -14,18 +14,19 @@ search, NeurIPS 34 (rows near a border in several parts).
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Constraint, Integer, Null, Real
+from lowland._base.constraints import Integer, Null, Real, check_argument
 from lowland._base.errors import ParameterError, shown
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block
-from lowland._base.rows.fitting import Checked, as_rows, float_type
+from lowland._base.rows.fitting import as_rows, block_check, float_type
 from lowland._base.rows.folding import row_keys, sampled_rows
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
@@ -54,13 +55,19 @@ CENTER_ROWS = 40  # rows of the sample per center, at least
 ROUNDS = 4  # of dividing parts that are too large
 
 
-class PartLimits(NamedTuple):
-    """Rows of a part, with the copies: how many it should have, and how many at most."""
+class How(NamedTuple):
+    """How the steps of the search go: they share the seed, the threads and the monitor."""
 
-    wanted: int
-    most: int
+    seed: int
+    n_jobs: int | None
+    monitor: Monitor
+
+    @property
+    def threads(self) -> int:
+        return resolve_n_jobs(self.n_jobs)
 
 
+@dataclasses.dataclass(frozen=True)
 class SpaceParts:
     """The parts of each row: a function of a block, for :meth:`Rows.exchange`.
 
@@ -80,20 +87,14 @@ class SpaceParts:
         How many parts a row goes to, at most c.
     """
 
-    def __init__(
-        self,
-        centers: np.ndarray,
-        slices: np.ndarray,
-        heavy: np.ndarray,
-        heavy_slices: np.ndarray,
-        shown: np.ndarray,
-        copies: int,
-        seed: int,
-        n_jobs: int | None,
-    ) -> None:
-        self.centers, self.slices, self.heavy = centers, slices, heavy
-        self.heavy_slices, self.shown = heavy_slices, shown
-        self.copies, self.seed, self.n_jobs = min(copies, len(centers)), seed, n_jobs
+    centers: np.ndarray
+    slices: np.ndarray
+    heavy: np.ndarray
+    heavy_slices: np.ndarray
+    shown: np.ndarray
+    copies: int
+    seed: int
+    n_jobs: int | None
 
     @property
     def n_parts(self) -> int:
@@ -106,26 +107,16 @@ class SpaceParts:
 
     def with_copies(self, copies: int) -> SpaceParts:
         """The same parts, with another number of parts per row."""
-        return SpaceParts(
-            self.centers,
-            self.slices,
-            self.heavy,
-            self.heavy_slices,
-            self.shown,
-            copies,
-            self.seed,
-            self.n_jobs,
-        )
+        return dataclasses.replace(self, copies=copies)
 
     def as_one(self) -> SpaceParts:
         """One part of all rows."""
-        nobody, one = self.heavy[:0], np.ones(1, np.int64)
-        center = self.centers[:1]
-        return SpaceParts(center, one, nobody, one[:0], one[:0], 1, self.seed, self.n_jobs)
+        one = np.ones(1, np.int64)
+        nobody = {"heavy": self.heavy[:0], "heavy_slices": one[:0], "shown": one[:0]}
+        return dataclasses.replace(self, centers=self.centers[:1], slices=one, copies=1, **nobody)
 
     def __call__(self, block: Block) -> np.ndarray:
-        keys = row_keys(block.start, block.start + block.n_rows, self.seed)
-        return self.of(block.X, keys)
+        return self.of(block.X, row_keys(block.start, block.start + block.n_rows, self.seed))
 
     def of(self, X: np.ndarray, keys: np.ndarray) -> np.ndarray:
         """The parts of rows with these keys (:func:`row_keys`), nearest first, -1 for none."""
@@ -151,78 +142,59 @@ def _sliced(near: np.ndarray, slices: np.ndarray, keys: np.ndarray) -> np.ndarra
     return first[near] + slice_of
 
 
-def space_parts(
-    rows: Rows,
-    n_parts: int,
-    copies: int,
-    limits: PartLimits,
-    *,
-    seed: int,
-    n_jobs: int | None,
-    monitor: Monitor,
-) -> SpaceParts:
+def space_parts(rows: Rows, n_parts: int, copies: int, part_rows: int, how: How) -> SpaceParts:
     """About ``n_parts`` parts for the rows of a table; it reads a sample."""
     n, p = rows.shape
     wanted = max(CENTER_ROWS * n_parts, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * p)))
-    S = np.asarray(rows.take(sampled_rows(n, wanted, seed), monitor).X, rows.dtype)
-    times, threads = n / len(S), resolve_n_jobs(n_jobs)
-    rng = np.random.default_rng(seed)
+    S = np.asarray(rows.take(sampled_rows(n, wanted, how.seed), how.monitor).X, rows.dtype)
     with limit_blas(1):
-        groups = equal_rows(S, threads)
+        groups = equal_rows(S, how.threads)
         distinct, counts = S, np.ones(len(S), np.int64)
         if groups is not None:
             distinct, counts = S[groups.first], np.bincount(groups.group)
-        sizes = counts * times
-        tenth = limits.wanted / 10
+        sizes = counts * (n / len(S))
+        tenth = part_rows / 10
         is_heavy = (sizes * copies > tenth) & (counts >= 10)  # so often is no accident
         heavy = np.flatnonzero(is_heavy)
-        heavy_slices = np.ceil(sizes[heavy] / limits.wanted).astype(np.int64)
+        heavy_slices = np.ceil(sizes[heavy] / part_rows).astype(np.int64)
         shown = np.minimum(1.0, tenth / sizes[heavy])
         weights = np.where(is_heavy, np.minimum(sizes, tenth), sizes)
-        found = _divided(distinct, weights, n_parts, copies, limits, threads, rng, monitor)
-    return SpaceParts(
-        *found, distinct[heavy], heavy_slices, shown, copies=copies, seed=seed, n_jobs=n_jobs
-    )
+        centers, slices = _divided(distinct, weights, n_parts, copies, part_rows, how)
+    copies = min(copies, len(centers))
+    parts = centers, slices, distinct[heavy], heavy_slices, shown
+    return SpaceParts(*parts, copies, how.seed, how.n_jobs)
 
 
 def _divided(
-    S: np.ndarray,
-    weights: np.ndarray,
-    n_parts: int,
-    copies: int,
-    limits: PartLimits,
-    threads: int,
-    rng: np.random.Generator,
-    monitor: Monitor,
+    S: np.ndarray, weights: np.ndarray, n_parts: int, copies: int, part_rows: int, how: How
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centers for different rows that stand for ``weights`` rows each, and their slices."""
-    centers = _means(S, min(n_parts, len(S)), threads, rng, monitor)
+    rng, quiet = np.random.default_rng(how.seed), how._replace(monitor=Monitor())
+    centers = _means(S, min(n_parts, len(S)), rng, how)
     if n_parts == 1:
         return centers, np.ones(1, np.int64)
     for left in reversed(range(ROUNDS)):
-        near = neighbor_query(centers, S, min(copies, len(centers)), threads=threads).indices
+        nearest = min(copies, len(centers))
+        near = neighbor_query(centers, S, nearest, threads=how.threads).indices
         sizes = np.bincount(near.ravel(), np.repeat(weights, near.shape[1]), minlength=len(centers))
         members = np.bincount(near[:, 0], minlength=len(centers))
-        large = np.flatnonzero((sizes > limits.most) & (members >= 2))
+        large = np.flatnonzero((sizes > 2 * part_rows) & (members >= 2))
         if not len(large) or not left:
             break
         pieces = []
         for center in large:
             mine = S[near[:, 0] == center]
-            into = min(math.ceil(sizes[center] / limits.wanted), len(mine))
-            pieces.append(_means(mine, into, threads, rng, Monitor()))
+            into = min(math.ceil(sizes[center] / part_rows), len(mine))
+            pieces.append(_means(mine, into, rng, quiet))
         centers = np.unique(np.concatenate([np.delete(centers, large, axis=0), *pieces]), axis=0)
-    slices = np.maximum(1, np.ceil(sizes / limits.most)).astype(np.int64)
-    return centers, slices
+    return centers, np.maximum(1, np.ceil(sizes / (2 * part_rows))).astype(np.int64)
 
 
-def _means(
-    rows: np.ndarray, n: int, threads: int, rng: np.random.Generator, monitor: Monitor
-) -> np.ndarray:
+def _means(rows: np.ndarray, n: int, rng: np.random.Generator, how: How) -> np.ndarray:
     """Different centers of rows, n or fewer."""
     if n == 1:
         return rows.mean(axis=0, dtype=np.float64, keepdims=True).astype(rows.dtype)
-    return np.unique(cell_centers(rows, n, threads, rng, monitor), axis=0)
+    return np.unique(cell_centers(rows, n, how.threads, rng, how.monitor), axis=0)
 
 
 # Neighbor lists that are found part by part, and merged into those of all rows.
@@ -242,20 +214,22 @@ class PartLists(NamedTuple):
     distances: np.ndarray
 
 
+@dataclasses.dataclass(frozen=True)
 class PartJoin:
     """The work on one part: its neighbor graph, in the numbers of the whole table.
 
     Distances are multiplied by ``scale`` and stored in float32.
     """
 
-    def __init__(self, k: int, scale: float, seed: int, n_jobs: int | None) -> None:
-        self.k, self.scale, self.seed, self.n_jobs = k, scale, seed, n_jobs
+    k: int
+    scale: float
+    seed: int
+    n_jobs: int | None
 
     def __call__(self, part: int, X: np.ndarray, numbers: np.ndarray) -> PartLists:
         k = min(self.k, len(X) - 1)
         if k < 1:
-            none = np.empty((0, 0), np.float32)
-            return PartLists(np.empty(0, np.int64), none.astype(np.int32), none)
+            return PartLists(numbers[:0], np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
         with limit_blas(1):
             graph = neighbor_graph(
                 X,
@@ -321,40 +295,49 @@ class ExactLists(NamedTuple):
     distances: np.ndarray
 
 
+def nearest_first(ids: np.ndarray, distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k entries of each row that come first by distance, then by number.
+
+    Infinite distances mean that there is no neighbor: its number becomes -1. Short rows are filled
+    up to k by such entries.
+    """
+    ids = np.where(np.isinf(distances), np.int64(-1), ids)
+    more = ((0, 0), (0, max(0, k - ids.shape[1])))
+    ids = np.pad(ids, more, constant_values=-1)
+    distances = np.pad(distances, more, constant_values=np.inf)
+    order = np.lexsort((ids, distances))[:, :k]
+    return np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1)
+
+
+@dataclasses.dataclass(frozen=True)
 class _Nearest:
     """The nearest rows of a block to some rows of the table, which are not their own neighbors."""
 
-    def __init__(self, rows: np.ndarray, X: np.ndarray, k: int, n_jobs: int | None) -> None:
-        self.rows, self.X, self.k, self.n_jobs = rows, X, k, n_jobs
+    rows: np.ndarray
+    X: np.ndarray
+    k: int
+    n_jobs: int | None
 
     def __call__(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         k = min(self.k + 1, block.n_rows)
         with limit_blas(1):
             found = neighbor_query(block.X, self.X, k, threads=resolve_n_jobs(self.n_jobs))
         ids = found.indices.astype(np.int64) + block.start
-        distances = found.distances.astype(np.float64)
         own = ids == self.rows[:, None]
-        ids[own], distances[own] = np.iinfo(np.int64).max, np.inf
-        return self._first(ids, distances)
+        return nearest_first(ids, np.where(own, np.inf, found.distances.astype(float)), self.k)
 
     def merge(
         self, a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The nearest of both."""
-        return self._first(np.hstack([a[0], b[0]]), np.hstack([a[1], b[1]]))
-
-    def _first(self, ids: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        order = np.lexsort((ids, distances))[:, : self.k]
-        return np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1)
+        return nearest_first(np.hstack([a[0], b[0]]), np.hstack([a[1], b[1]]), self.k)
 
 
-def exact_lists(
-    rows: Rows, numbers: np.ndarray, k: int, *, n_jobs: int | None, monitor: Monitor
-) -> ExactLists:
+def exact_lists(rows: Rows, numbers: np.ndarray, k: int, how: How) -> ExactLists:
     """The k nearest other rows of the rows with these numbers, ascending. O(m n p), two passes."""
-    X = np.asarray(rows.take(numbers, monitor).X, rows.dtype)
-    nearest = _Nearest(numbers, X, k, n_jobs)
-    ids, distances = rows.total(nearest, nearest.merge, monitor, "exact neighbors")
+    X = np.asarray(rows.take(numbers, how.monitor).X, rows.dtype)
+    nearest = _Nearest(numbers, X, k, how.n_jobs)
+    ids, distances = rows.total(nearest, nearest.merge, how.monitor, "exact neighbors")
     return ExactLists(numbers, X, ids, distances)
 
 
@@ -417,24 +400,29 @@ def knn_graph(
         20 000 such rows.
     """
     monitor = monitor or Monitor()
-    table = _checked(rows, k, metric, n_parts, copies, target_recall, seed)
-    resolve_n_jobs(n_jobs)
+    table = _checked(rows, k, metric)
     n, p = table.shape
-    limits = _limits(p)
-    wanted = (
-        (1 if n <= limits.wanted else math.ceil(n * copies / limits.wanted))
-        if (n_parts is None)
-        else int(n_parts)
+    check_argument("knn_graph: n_parts", n_parts, Null() | Integer(1, max(1, n // (k + 1))))
+    check_argument("knn_graph: copies", copies, Integer(1, MOST_COPIES))
+    check_argument("knn_graph: target_recall", target_recall, Real(0, 1, closed="both"))
+    check_argument("knn_graph: seed", seed, Integer(0, 2**62))
+    resolve_n_jobs(n_jobs)
+    how, part_rows = How(seed, n_jobs, monitor), _part_rows(p)
+    if n_parts is None:
+        n_parts = 1 if n <= part_rows else math.ceil(n * copies / part_rows)
+    part = min(n, 2 * part_rows)
+    need = 8 * n * k + part * (8 * p + 8) + neighbor_graph_cost(part, p, k).n_bytes
+    require_memory(
+        int(need),
+        task=f"the graph of {k} neighbors of {n} rows",
+        alternative="ask for fewer neighbors, or take rows.sample(n)",
     )
-    _require(n, p, k, limits)
-    parts = space_parts(table, wanted, copies, limits, seed=seed, n_jobs=n_jobs, monitor=monitor)
-    truth = exact_lists(
-        table, sampled_rows(n, RECALL_ROWS, seed + 1), k, n_jobs=n_jobs, monitor=monitor
-    )
+    parts = space_parts(table, int(n_parts), copies, part_rows, how)
+    truth = exact_lists(table, sampled_rows(n, RECALL_ROWS, seed + 1), k, how)
     reach = max(largest(parts.centers), largest(truth.X))
     scale = 1.0 if is_usual(reach) else 2.0 ** -np.round(np.log2(reach))
     parts = parts.with_copies(_enough_copies(table, parts, truth, target_recall, monitor))
-    if 1 < parts.copies == len(parts.centers) and n <= 2 * limits.most:
+    if 1 < parts.copies == len(parts.centers) and n <= 4 * part_rows:
         parts = parts.as_one()  # every part would hold all rows
     lists = NeighborLists(n, k)
     join = PartJoin(k, scale, seed, n_jobs)
@@ -443,8 +431,14 @@ def knn_graph(
             parts, join, parts.n_parts, copies=parts.width, folder=folder, monitor=monitor
         ):
             lists.add(found)
-        _complete(table, lists, k, scale, n_jobs, monitor)
-        recall = _recall(lists, truth, scale)
+        short = lists.incomplete()[:COMPLETED_ROWS]
+        if len(short):  # rows whose parts had too few are searched for among all rows
+            exact = exact_lists(table, short, k, how)
+            found = exact.ids.astype(np.int32), (exact.distances * scale).astype(np.float32)
+            lists.add(PartLists(short, *found))
+        # the share of true neighbors found; ties with the last of them count
+        farthest = (truth.distances[:, -1:] * scale).astype(np.float32)
+        recall = float((lists.distances[truth.rows] <= farthest).mean())
         if recall >= target_recall or parts.copies >= min(MOST_COPIES, len(parts.centers)):
             break
         parts = parts.with_copies(parts.copies + 1)
@@ -452,9 +446,9 @@ def knn_graph(
     return NeighborGraph(lists.ids, distances, n, "euclidean", recall, len(truth.rows))
 
 
-def _limits(p: int) -> PartLimits:
-    wanted = max(1000, min(PART_ROWS, PART_BYTES // (8 * p)))
-    return PartLimits(wanted, 2 * wanted)
+def _part_rows(p: int) -> int:
+    """How many rows a part should have, with the copies; it has at most twice as many."""
+    return max(1000, min(PART_ROWS, PART_BYTES // (8 * p)))
 
 
 def _enough_copies(
@@ -485,34 +479,15 @@ def _keys_of(numbers: np.ndarray, seed: int) -> np.ndarray:
     return np.array([row_keys(i, i + 1, seed)[0] for i in numbers.tolist()], np.uint64)
 
 
-def _recall(lists: NeighborLists, truth: ExactLists, scale: float) -> float:
-    """Share of true neighbors found; ties with the last of them count."""
-    farthest = (truth.distances[:, -1:] * scale).astype(np.float32)
-    return float((lists.distances[truth.rows] <= farthest).mean())
-
-
-def _complete(
-    rows: Rows, lists: NeighborLists, k: int, scale: float, n_jobs: int | None, monitor: Monitor
-) -> None:
-    """Search all rows for the neighbors of rows whose parts had too few."""
-    short = lists.incomplete()[:COMPLETED_ROWS]
-    if len(short):
-        found = exact_lists(rows, short, k, n_jobs=n_jobs, monitor=monitor)
-        distances = (found.distances * scale).astype(np.float32)
-        lists.add(PartLists(short, found.ids.astype(np.int32), distances))
-
-
 # --- checks ------------------------------------------------------------------------------------
 
 
-def _checked(
-    rows: Any, k: Any, metric: Any, n_parts: Any, copies: Any, target: Any, seed: Any
-) -> Rows:
-    """The table whose blocks are checked, if all parameters make sense."""
+def _checked(rows: Any, k: Any, metric: Any) -> Rows:
+    """The table whose blocks are checked, if it may have such a graph."""
     table = as_rows(rows)
     if table is None:
         raise ParameterError(
-            "knn_graph: rows is no table of rows; open one with lowland.chunks.open_rows, or "
+            "knn_graph: rows is not a table of rows; open one with lowland.chunks.open_rows, or "
             "use lowland.neighbors.knn_graph for data in memory."
         )
     n = table.shape[0]
@@ -523,26 +498,4 @@ def _checked(
     if n > MOST_ROWS:
         raise ParameterError(f"knn_graph: {n} rows are more than a graph may have, {MOST_ROWS}.")
     check_k(k, n - 1, n)
-    rules: list[tuple[str, Any, Constraint]] = [
-        ("n_parts", n_parts, Null() | Integer(1, max(1, n // (k + 1)))),
-        ("copies", copies, Integer(1, MOST_COPIES)),
-        ("target_recall", target, Real(0, 1, closed="both")),
-        ("seed", seed, Integer(0, 2**62)),
-    ]
-    for name, value, rule in rules:
-        if not rule.allows(value):
-            raise ParameterError(
-                f"knn_graph: {name}={shown(value)} is not allowed; expected {rule.describe()}."
-            )
-    step = Checked("knn_graph", False, True, False)
-    return table.map(step, dtype=float_type(table.dtype))
-
-
-def _require(n: int, p: int, k: int, limits: PartLimits) -> None:
-    part = min(n, limits.most)
-    need = 8 * n * k + part * (8 * p + 8) + neighbor_graph_cost(part, p, k).n_bytes
-    require_memory(
-        int(need),
-        task=f"the graph of {k} neighbors of {n} rows",
-        alternative="ask for fewer neighbors, or take rows.sample(n)",
-    )
+    return table.map(block_check("knn_graph"), dtype=float_type(table.dtype))

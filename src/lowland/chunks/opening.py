@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, check_argument
+from lowland._base.errors import DataError
 from lowland._base.rows.chunks import TASK_ROWS, chunk_ranges, chunk_rows
 from lowland._base.rows.table import Rows
 from lowland.tables.file_chunks import FileChunk, Layout, Look, SourceFile
@@ -62,25 +63,16 @@ def open_rows(
         A file is missing, empty, damaged, given twice, lacks a column, or has text where the first
         file has numbers. The message names the file.
     """
-    if isinstance(task_rows, bool) or not isinstance(task_rows, int) or task_rows < 1:
-        raise ParameterError(
-            f"open_rows: task_rows={shown(task_rows)} is not allowed; give a whole number above 0."
-        )
+    check_argument("open_rows: task_rows", task_rows, Integer(1))
     choice = Choice.of(columns, labels, id_column, frames)
     looks = list(looked_at(source_paths(source)))
     layout, names, id_name = layout_of(looks, choice)
     width = len(names) if names is not None else looks[0].width
     step = chunk_rows(width, task_rows)
     chunks = [chunk for look in looks for chunk in _chunks(look, layout, step)]
-    return Rows(
-        chunks,
-        width,
-        object if frames else layout.dtype,
-        names=names,
-        beside=layout.beside,
-        id_name=id_name,
-        task_rows=task_rows,
-    )
+    dtype = object if frames else layout.dtype
+    roles = {"names": names, "beside": layout.beside, "id_name": id_name}
+    return Rows(chunks, width, dtype, **roles, task_rows=task_rows)
 
 
 def _chunks(look: Look, layout: Layout, step: int) -> Iterator[FileChunk]:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer
+from lowland._base.constraints import Integer, check_argument
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
@@ -106,7 +106,13 @@ def refined(
     threads = resolve_n_jobs(n_jobs)
     n, d = start.shape
     width = k if graph is None else graph.n_neighbors
-    _require(n, d, width, float(estimator.dof), estimator.method)
+    dof, method = float(estimator.dof), estimator.method
+    grid = repulsion_cost(n, d, dof, method).n_bytes
+    require_memory(
+        int(n * (28 * width + 50 * d) + grid),  # measured: 520 n at k = 15, d = 2
+        task=f"the refinement of a map of {n} rows with {width} neighbors each",
+        alternative="take a smaller k, or keep the map as it is",
+    )
     if graph is None:
         graph = knn_graph(table, k, seed=seed, n_jobs=n_jobs, monitor=monitor, folder=folder)
     recall, equal = graph.recall_, equal_in_graph(graph)
@@ -117,16 +123,18 @@ def refined(
     with limit_blas(1):
         P = _affinities(ids, distances, max(1.0, 2 * width / 3), threads)
         del ids, distances
-        repulsion = choose_repulsion(
-            estimator.method, n, d, float(estimator.dof), estimator.angle, threads, owner="TSNE"
-        )
-        entropy = entropy_of(P.weights)
-        divergence = Divergence(P, float(estimator.dof), repulsion, entropy, threads)
+        repulsion = choose_repulsion(method, n, d, dof, estimator.angle, threads, owner="TSNE")
+        divergence = Divergence(P, dof, repulsion, entropy_of(P.weights), threads)
         del P
+        gathering, exaggeration = int(steps) // 2, float(estimator.exaggeration)
+        stages = [  # half of the steps to gather neighbors, half as the model has it
+            Stage(gathering, max(GATHERING, exaggeration), MOMENTUM, False),
+            Stage(int(steps) - gathering, exaggeration, MOMENTUM, False),
+        ]
         found = descend(
             divergence,
             np.ascontiguousarray(start[order]),
-            _stages(int(steps), float(estimator.exaggeration)),
+            stages,
             learning_rate=None,
             tol=0.0,
             monitor=monitor,
@@ -137,22 +145,9 @@ def refined(
             places = at_common_place(places, equal)
             shared = np.ascontiguousarray(places[order][found.rows])
             found.losses[-1] = divergence.loss(shared)
-    return Refined(
-        places.astype(np.asarray(Y).dtype, copy=False),
-        float(found.losses[0]),
-        float(found.losses[-1]),
-        recall,
-        found.n_iter,
-    )
-
-
-def _stages(steps: int, exaggeration: float) -> list[Stage]:
-    """Half of the steps to gather neighbors, half as the model has it."""
-    gathering = steps // 2
-    return [
-        Stage(gathering, max(GATHERING, exaggeration), MOMENTUM, False),
-        Stage(steps - gathering, exaggeration, MOMENTUM, False),
-    ]
+    before, after = float(found.losses[0]), float(found.losses[-1])
+    places = places.astype(np.asarray(Y).dtype, copy=False)
+    return Refined(places, before, after, recall, found.n_iter)
 
 
 def _arranged(graph: NeighborGraph, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -191,47 +186,27 @@ def _checked(
 ) -> tuple[Rows, np.ndarray]:
     """The table and the map to start from, if all of it belongs together."""
     if not isinstance(estimator, TSNE):
-        raise ParameterError(
-            f"refined: estimator={shown(estimator)} is no t-SNE model; only maps of TSNE can be "
-            "refined."
-        )
+        raise ParameterError(f"refined: estimator={shown(estimator)} is not a t-SNE model.")
     estimator._require_fitted()
     table = as_rows(rows)
     if table is None:
         raise ParameterError(
-            "refined: rows is no table of rows; open one with lowland.chunks.open_rows."
+            "refined: rows is not a table of rows; open one with lowland.chunks.open_rows."
         )
     if estimator.metric not in ("euclidean", "l2", "sqeuclidean"):
-        raise ParameterError(
-            f"refined: metric={shown(estimator.metric)} of the model is not possible for rows in "
-            "parts; only 'euclidean' is."
-        )
-    rule = Integer(0, MOST_STEPS)
-    if not rule.allows(steps):
-        raise ParameterError(
-            f"refined: steps={shown(steps)} is not allowed; expected {rule.describe()}."
-        )
+        metric = shown(estimator.metric)
+        raise ParameterError(f"refined: metric={metric} of the model is not possible in parts.")
+    check_argument("refined: steps", steps, Integer(0, MOST_STEPS))
     n, p = table.shape
     if p != estimator.n_features_in_:
-        raise DataError(
-            f"refined: rows have {p} columns, but the model was fitted on "
-            f"{estimator.n_features_in_}."
-        )
+        fitted = estimator.n_features_in_
+        raise DataError(f"refined: rows have {p} columns, but the model was fitted on {fitted}.")
     check_k(k, n - 1, n)
     if graph is not None:
         if not isinstance(graph, NeighborGraph):
-            raise ParameterError(f"refined: graph={shown(graph)} is no NeighborGraph.")
+            raise ParameterError(f"refined: graph={shown(graph)} is not a NeighborGraph.")
         check_fitted_rows(graph, "refined")
         if len(graph) != n:
             raise DataError(f"refined: the graph has {len(graph)} rows, the table {n}.")
     d = int(estimator.embedding_.shape[1])
     return table, given_layout(Y, n, d).astype(np.float32)
-
-
-def _require(n: int, d: int, k: int, dof: float, method: str) -> None:
-    grid = repulsion_cost(n, d, dof, method).n_bytes
-    require_memory(
-        int(n * (28 * k + 50 * d) + grid),  # measured: 520 n at k = 15, d = 2
-        task=f"the refinement of a map of {n} rows with {k} neighbors each",
-        alternative="take a smaller k, or keep the map as it is",
-    )

@@ -51,7 +51,7 @@ def map_command(
     """
     from lowland._base import registry
     from lowland.tables.formats.h5ad_writing import check_h5ad_target
-    from lowland.workflow.choosing import choose, make_by_choice
+    from lowland.workflow.making import choose, make_by_choice
     from lowland.workflow.outputs import MapFiles, RunFolder, result_folder
     from lowland.workflow.pictures.methods import picture_names
 
@@ -67,9 +67,9 @@ def map_command(
         copy_of=copied,
         pictures=picture_names(cls),
     )
-    run, stream = frame.run, frame.settings.stream
-    home = RunFolder(folder, resume=stream.resume, force=frame.force)
-    choice = choose(frame.data, cls, run, stream)
+    run, resume = frame.run, frame.settings.resume
+    home = RunFolder(folder, resume=resume, force=frame.force)
+    choice = choose(frame.data, cls, run)
     if choice.streamed:
         refuse_for_parts(file_format, into)
         home.check(report=measured)
@@ -85,10 +85,10 @@ def map_command(
             )
         check_h5ad_target(copied, name, force=frame.force)
     with noted(KEPT, home.begun):
-        result = make_by_choice(choice, frame.data, cls, frame.parameters, run, stream, home)
+        result = make_by_choice(choice, frame.data, cls, frame.parameters, run, home)
         if result.parts is not None:
             planned = home.files(report=measured)
-        force = frame.force or stream.resume
+        force = frame.force or resume
         files = result.write_files(planned, force=force, raw_text=frame.raw_text)
     return frame.end(result, files, functools.partial(lines, check=frame.settings.check))
 

@@ -13,7 +13,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -25,10 +25,7 @@ from lowland.cli.console import Console
 from lowland.cli.failures import noted
 from lowland.cli.method_options import KEY, MOST_OPTIONS, TYPED, show_all
 from lowland.tables.options import TableOptions
-from lowland.workflow.options import Matching, RunSettings
-
-if TYPE_CHECKING:
-    from lowland.workflow.run import RunOptions
+from lowland.workflow.options import Matching, RunOptions, RunSettings
 
 STOPPED = 1  # exit code: a partial result was written
 

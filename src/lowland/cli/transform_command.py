@@ -84,35 +84,30 @@ def place_in_memory(frame: Frame, model: Path, domain: str | None, target: Path)
 def place_parts(frame: Frame, model: Path, domain: str | None, folder: Path) -> PlacedParts:
     """Place rows that are read in chunks, and write them to a folder of files."""
     from lowland._base.rows.parts import MANIFEST
-    from lowland.workflow.streaming.placing import stream_placement
+    from lowland.workflow.placing import stream_placement
 
     frame.check_folder(folder, [])
     with noted(KEPT, folder / MANIFEST):
-        return stream_placement(
-            *(model, frame.sources, folder, frame.table, frame.settings.stream),
-            n_jobs=frame.settings.n_jobs,
-            verbose=frame.settings.verbose,
-            domain=domain,
-            force=frame.force,
-        )
+        told = (model, frame.sources, folder, frame.table, frame.settings)
+        return stream_placement(*told, domain=domain, force=frame.force)
 
 
 def folder_of_parts(frame: Frame, output: str | None) -> Path | None:
     """The folder that parts go to, if rows are read in chunks; None if they are not."""
-    from lowland.workflow.choosing import size_note, why_not_streamed
+    from lowland.workflow.making import size_note, why_not_streamed
     from lowland.workflow.outputs import result_stem
 
-    table, stream = frame.table, frame.settings.stream
+    table, settings = frame.table, frame.settings
     asks = output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
-    if stream.asked or asks:
-        unable = why_not_streamed(frame.data, table)
+    if settings.asks_for_chunks or asks:
+        unable = why_not_streamed(frame.data, table, settings)
         if unable is not None:
-            option = f"-o {output}" if asks else f"--engine {stream.engine}"
+            option = f"-o {output}" if asks else f"--engine {settings.engine}"
             raise DataError(f"{option}: rows cannot be read in chunks: {unable}.")
     else:
-        note = size_note(frame.data, None, table, stream)
+        note = size_note(frame.data, None, table, settings)
         if note is None:
-            if stream.resume:
+            if settings.resume:
                 raise ParameterError(
                     "--resume: is for rows that are read in chunks; add --engine stream."
                 )

@@ -45,22 +45,23 @@ def map_frame(table: Table, Y: np.ndarray) -> pl.DataFrame:
     import polars as pl
 
     names = coordinate_names(Y.shape[1])
-    ids = table.ids.rename(f"{table.ids.name}_id") if table.ids.name in names else table.ids
-    taken = {ids.name, *names, *table.labels.columns}
-    renamed = {}
-    for name in table.labels.columns:
-        if name in {ids.name, *names}:
-            renamed[name] = free_label(f"{name}_label", taken)
-            taken.add(renamed[name])
+    id_name, renamed = names_beside(table, names)
     frame = pl.from_numpy(np.ascontiguousarray(Y), schema=names, orient="row")
+    ids = table.ids.rename(id_name)
     return pl.DataFrame([ids]).hstack(frame).hstack(table.labels.rename(renamed))
 
 
-def free_label(name: str, taken: set[str]) -> str:
-    """The name, with as many underscores as make it a new one."""
-    while name in taken:
-        name += "_"
-    return name
+def names_beside(table: Table, coordinates: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The names of the row id and of each label in a map with these names of coordinates."""
+    id_name = f"{table.ids.name}_id" if table.ids.name in coordinates else table.ids.name
+    taken, renamed = {id_name, *coordinates, *table.labels.columns}, {}
+    for name in table.labels.columns:
+        new = f"{name}_label" if name in {id_name, *coordinates} else name
+        while new != name and new in taken:
+            new += "_"
+        taken.add(new)
+        renamed[name] = new
+    return id_name, renamed
 
 
 def check_suffix(path: Path) -> None:

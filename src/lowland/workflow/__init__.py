@@ -23,9 +23,8 @@ __getattr__, __dir__, __all__ = exports(
         "lowland.workflow.describing": "describe_table",
         "lowland.workflow.foreign.judging": "MapScore MapTrust score_map trust_map",
         "lowland.workflow.making": "make_map",
-        "lowland.workflow.placing": "PlacedRows place_rows",
+        "lowland.workflow.placing": "PlacedParts PlacedRows place_rows",
         "lowland.workflow.result": "MapResult",
         "lowland.workflow.selecting": "Selection select_columns",
-        "lowland.workflow.streaming.placing": "PlacedParts",
     },
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.chain import Chain
 from lowland.preparation.preparation import Preparation
 from lowland.tables.preparing import Prepared
 from lowland.workflow.fitting import Fit
@@ -65,8 +65,7 @@ def decoded(places: np.ndarray, prepared: Prepared, fit: Fit) -> InOwnUnits:
 
 def places_of_method(places: np.ndarray, fit: Fit) -> np.ndarray:
     """Places in the method's own map, which may have been turned after it."""
-    steps = fit.model.steps if isinstance(fit.model, Chain) else (fit.model,)
-    for step in reversed(steps):
+    for step in reversed(fit.steps):
         if getattr(step, "follows_map", False):
             places = step.inverse_transform(places)
     return places
@@ -82,13 +81,7 @@ def as_array(X: Any) -> np.ndarray:
 
 def _steps_before(fit: Fit) -> list[Any]:
     """The steps of the model that come before the method."""
-    steps = fit.model.steps if isinstance(fit.model, Chain) else (fit.model,)
-    before: list[Any] = []
-    for step in steps:
-        if step is fit.estimator:
-            break
-        before.append(step)
-    return before
+    return list(itertools.takewhile(lambda step: step is not fit.estimator, fit.steps))
 
 
 def _unscaled(values: np.ndarray, preparation: Preparation) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,31 +11,23 @@ import numpy as np
 from lowland._base import registry
 from lowland._base.base import Reducer
 from lowland._base.chain import Chain
-from lowland._base.errors import PYTHON, ParameterError, Spelling
-from lowland._base.interrupts import stopped_by_interrupt
-from lowland.methods.linear.pca import PCA
+from lowland._base.errors import PYTHON, DataError, ParameterError, Spelling, count
 from lowland.neighbors import NeighborGraph
+from lowland.tables import Table
+from lowland.tables.columns.guessing import is_the_class
 from lowland.tables.preparing import Prepared
 from lowland.workflow._parameters import MAP_DEFAULTS
 from lowland.workflow._stages import Stages, peak_memory
-from lowland.workflow.targets import Target
+from lowland.workflow.options import RunSettings
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from lowland.workflow.run import MemoryRows
     from lowland.workflow.streaming.rows import ChunkRows
 
 PCA_COLUMNS = 50  # to which neighbor methods reduce wider tables first
 NOT_PLACED = np.empty((0, 0))  # the map of rows in chunks until they are placed
-
-
-class FitOptions(NamedTuple):
-    """Options of a fit that are not parameters of the method."""
-
-    seed: int = 0
-    n_jobs: int | None = None
-    verbose: bool = False
-    pca: str = "auto"
-    spelling: Spelling = PYTHON
-    look: Mapping[str, Any] = {}  # of the points in all pictures of the map
 
 
 class Fit(NamedTuple):
@@ -55,6 +47,11 @@ class Fit(NamedTuple):
     look: Mapping[str, Any] = {}  # of its points in all pictures
 
     @property
+    def steps(self) -> list[Any]:
+        """The steps of the model; the method is one of them."""
+        return list(self.model.steps) if isinstance(self.model, Chain) else [self.model]
+
+    @property
     def sides(self) -> list[float] | None:
         """The sides of a map that is a torus; None if it is not one, or was turned off its axes."""
         sides = self.estimator._torus_sides()
@@ -71,136 +68,226 @@ class Fitted(NamedTuple):
     log: list[str]
 
 
-Make = Callable[[tuple[int, int], list[str]], Reducer]
+# The column that a method learns from.
 
 
-def fit_method(
-    rows: PreparedRows | ChunkRows,
+class Target(NamedTuple):
+    """The column that a method learns from; None if it learns from the rows alone."""
+
+    column: str | None = None
+    values: Any = None
+    parameters: dict[str, Any] = {}  # of the method, as the kind of the values demands
+    log: tuple[str, ...] = ()
+
+
+NO_TARGET = Target()
+
+
+def learned_target(
+    table: Table,
     cls: type[Reducer],
+    asked: str | None,
     given: dict[str, Any],
-    target: Target,
-    options: FitOptions,
-    stages: Stages,
-) -> Fit:
+    spelling: Spelling = PYTHON,
+) -> Target:
+    """What a method with the given parameters learns from.
+
+    A method that needs classes takes the column asked for, or the label that looks like classes. A
+    method that can do without learns only from a column that was asked for.
+    """
+    if cls.needs_target:
+        name = asked or first_class(table)
+        if name is None:
+            raise DataError(
+                f"{cls.__name__} learns from classes, and {table.source} has no column of labels; "
+                f"name the column of classes with {spelling.option('target')}."
+            )
+        return Target(name, table.column(name).to_numpy(), log=(f"learned from the column {name}",))
+    if not cls.uses_target or asked is None:
+        return NO_TARGET
+    if given.get("target_weight") == 0:
+        line = f"not learned from the column {asked}, because target_weight is 0"
+        return Target(log=(line,))
+    column = table.column(asked)
+    if _holds_numbers(column, given.get("target_metric"), spelling):
+        return _numbers(column, given, spelling)
+    return Target(asked, column.to_numpy(), log=(_about_classes(column, given, spelling),))
+
+
+def _holds_numbers(column: pl.Series, metric: str | None, spelling: Spelling) -> bool:
+    """Whether a target is measurements, not classes; refused if it is not what was said."""
+    fraction, say = _first_fraction(column), spelling.option
+    if metric == "categorical" and fraction is not None:
+        raise ParameterError(
+            f"{say('target_metric', metric)}: the column {column.name!r} holds {fraction!r}, which "
+            f"is no class; take {say('target_metric', 'euclidean')}, or name a column of classes "
+            f"with {say('target')}."
+        )
+    if metric == "euclidean" and not column.dtype.is_numeric():
+        raise ParameterError(
+            f"{say('target_metric', metric)}: the column {column.name!r} holds no numbers; take "
+            f"{say('target_metric', 'categorical')}, or name a column of numbers with "
+            f"{say('target')}."
+        )
+    return metric == "euclidean" or (metric is None and fraction is not None)
+
+
+def _first_fraction(column: pl.Series) -> float | None:
+    if not column.dtype.is_float():
+        return None
+    fractions = column.filter(column.is_finite() & (column != column.floor()))
+    return None if fractions.is_empty() else float(fractions[0])
+
+
+def _numbers(column: pl.Series, given: dict[str, Any], spelling: Spelling) -> Target:
+    unknown = int(column.is_null().sum())
+    if column.dtype.is_float():
+        unknown += int(column.is_nan().sum())
+    if unknown:
+        raise DataError(
+            f"{spelling.option('target')}: the column {column.name!r} has no number in "
+            f"{count(unknown, 'row')}; leave these rows out, or name another column."
+        )
+    line = f"learned from the column {column.name}, as numbers"
+    if "target_metric" in given:
+        return Target(column.name, column.to_numpy(), log=(line,))
+    line += ", because it has fractions (target_metric euclidean)"
+    return Target(column.name, column.to_numpy(), {"target_metric": "euclidean"}, (line,))
+
+
+def _about_classes(column: pl.Series, given: dict[str, Any], spelling: Spelling) -> str:
+    known = column.drop_nulls()
+    if column.dtype.is_numeric():
+        known = known.filter(known != -1)
+        known = known.drop_nans() if known.dtype.is_float() else known
+    line = f"learned from the column {column.name}, as {known.n_unique()} classes"
+    if column.dtype.is_numeric() and "target_metric" not in given:
+        line += f" ({spelling.option('target_metric', 'euclidean')} takes them as numbers)"
+    without = len(column) - len(known)
+    return f"{line}; the class of {count(without, 'row')} is unknown" if without else line
+
+
+def first_class(table: Table) -> str | None:
+    """The label that is most likely the classes: one whose values recur, as names of rows do not.
+
+    Labels called class, target, species or the like come first, and what looks like an id last.
+    """
+    ids = {guess.name for guess in table.guesses if guess.role != "class"}
+    ranks = {
+        name: 2 if name in ids else 0 if is_the_class(name) else 1 for name in table.labels.columns
+    }
+    for name in sorted(ranks, key=ranks.__getitem__):
+        if table.labels[name].n_unique() <= max(2, len(table.labels) // 2):
+            return name
+    return None
+
+
+class FitPlan(NamedTuple):
+    """A method, the parameters that were given, what it learns from, and the options of the run."""
+
+    cls: type[Reducer]
+    given: dict[str, Any]
+    target: Target
+    settings: RunSettings
+
+    def estimator(self, prepared: Prepared, shape: tuple[int, int], log: list[str]) -> Reducer:
+        """The method with its parameters, for data of a shape; the log gets what was decided."""
+        cls, spelling = self.cls, self.settings.spelling
+        parameters = {**self._defaults(shape, log), **self.given}
+        if prepared.distances:
+            if not cls.accepts_distances:
+                able = [
+                    registry.snake_case(other.__name__)
+                    for other in registry.all_methods()
+                    if other.accepts_distances
+                ]
+                raise ParameterError(
+                    f"{spelling.option('distances')}: {cls.__name__} works on columns, not on "
+                    f"distances; these methods take distances: {', '.join(able)}."
+                )
+            parameters["metric"] = "precomputed"
+        estimator = cls(**parameters, **self.settings.of_methods)
+        n, k = shape[0], estimator.get_params().get("n_neighbors")
+        if isinstance(k, int) and k > n:  # methods that do not take fewer refuse it
+            log.append(
+                f"all other rows are neighbors of each row, because there are only {n} rows "
+                f"(n_neighbors is {k})"
+            )
+        return estimator
+
+    def _defaults(self, shape: tuple[int, int], log: list[str]) -> dict[str, Any]:
+        """Defaults of a run, lowered to what the data allow."""
+        cls, given = self.cls, self.given
+        found: dict[str, Any] = {}
+        n, wanted = shape[0], MAP_DEFAULTS["n_components"]
+        if "n_components" not in given:
+            n_classes = len(set(self.target.values.tolist())) if cls.needs_target else 0
+            most = min(wanted, cls.most_components(*shape, n_classes))
+            if most < wanted:
+                log.append(f"one dimension, because {cls.__name__} has no more for these data")
+            found["n_components"] = most
+        field = cls.parameters().get("perplexity")
+        if field is not None and "perplexity" not in given and field.default > (n - 1) / 3 > 0:
+            found["perplexity"] = max(1.0, round((n - 1) / 3, 2))
+            log.append(f"perplexity {found['perplexity']:g}, because there are only {n} rows")
+        return found
+
+    def pca_columns(self, prepared: Prepared) -> int | None:
+        """The number of columns to reduce to before the method; None if that does not help."""
+        n, p = prepared.X.shape
+        asked, option = self.settings.pca, self.settings.spelling.option("pca")
+        if asked == "none" or (asked == "auto" and prepared.distances):
+            return None
+        if asked == "auto":
+            euclidean = self.given.get("metric", "euclidean") == "euclidean"
+            helps = self.cls.wants_pca and euclidean and p > PCA_COLUMNS < n
+            return PCA_COLUMNS if helps else None
+        if prepared.distances:
+            raise ParameterError(
+                f"{option}: a matrix of distances has no columns to reduce; leave it out."
+            )
+        if prepared.has_gaps:
+            raise ParameterError(f"{option}: PCA needs all values; fill them, or leave it out.")
+        return int(asked) if int(asked) < min(n, p) else None
+
+
+def fit_method(rows: MemoryRows | ChunkRows, plan: FitPlan, stages: Stages) -> Fit:
     """Fit a method to prepared rows, after PCA where the method wants that."""
     prepared = rows.prepared
     log: list[str] = []
-
-    def make(shape: tuple[int, int], log: list[str]) -> Reducer:
-        return make_estimator(prepared, cls, shape, target.values, given, options, log)
-
     with peak_memory() as peak:
         start = time.perf_counter()
         with stages.timed("preparing"):
             X, pca = rows.ready, None
-            n_columns = pca_columns(prepared, cls, given, options)
+            n_columns = plan.pca_columns(prepared)
             if n_columns is not None:
                 X, pca = rows.reduced(n_columns)
-                log.append(pca_log(pca, options.spelling))
+                share = float(pca.explained_variance_ratio_.sum())
+                log.append(
+                    f"reduced from {pca.n_features_in_} to {n_columns} columns by PCA, which keep "
+                    f"{share:.1%} of the variance (leave this out with "
+                    f"{plan.settings.spelling.option('pca', 'none')})"
+                )
         with stages.timed("fitting"):
-            made = rows.fitted(X, make, target)
+            made = rows.fitted(X, plan)
         seconds = time.perf_counter() - start
     steps = [step for step in (prepared.preparation, pca, made.estimator) if step is not None]
     for step in steps:
         if "verbose" in step.parameters():
             step.set_params(verbose=False)  # progress bars are a matter of this run only
     return Fit(
-        registry.snake_case(cls.__name__),
+        registry.snake_case(plan.cls.__name__),
         made.estimator,
         steps[0] if len(steps) == 1 else Chain(steps),
         NOT_PLACED if made.Y is None else made.Y,
         seconds,
         peak.n_bytes,
         made.stopped,
-        [*log, *made.log, *target.log],
-        learned_from=target.column,
+        [*log, *made.log, *plan.target.log],
+        learned_from=plan.target.column,
         n_fitted=made.n_rows,
-        look=options.look,
+        look=plan.settings.look,
     )
-
-
-def pca_log(pca: Any, spelling: Spelling) -> str:
-    """What the reduction by PCA did."""
-    share = float(pca.explained_variance_ratio_.sum())
-    return (
-        f"reduced from {pca.n_features_in_} to {pca.n_components} columns by PCA, which keep "
-        f"{share:.1%} of the variance (leave this out with {spelling.option('pca', 'none')})"
-    )
-
-
-def pca_columns(
-    prepared: Prepared, cls: type[Reducer], given: dict[str, Any], options: FitOptions
-) -> int | None:
-    """The number of columns to reduce to before the method; None if that does not help."""
-    n, p = prepared.X.shape
-    asked, option = options.pca, options.spelling.option("pca")
-    if asked == "none" or (asked == "auto" and prepared.distances):
-        return None
-    if asked == "auto":
-        euclidean = given.get("metric", "euclidean") == "euclidean"
-        return PCA_COLUMNS if cls.wants_pca and euclidean and p > PCA_COLUMNS < n else None
-    if not asked.isdecimal() or int(asked) < 1:
-        raise ParameterError(
-            f"{option}: {asked!r} is not allowed; expected a number, auto or none."
-        )
-    if prepared.distances:
-        raise ParameterError(
-            f"{option}: a matrix of distances has no columns to reduce; leave it out."
-        )
-    if prepared.has_gaps:
-        raise ParameterError(
-            f"{option}: PCA needs all values, and missing ones were kept; fill them, or leave "
-            f"{option} out."
-        )
-    return int(asked) if int(asked) < min(n, p) else None
-
-
-def make_estimator(
-    prepared: Prepared,
-    cls: type[Reducer],
-    shape: tuple[int, int],
-    y: Any,
-    given: dict[str, Any],
-    options: FitOptions,
-    log: list[str],
-) -> Reducer:
-    """The method with its parameters, for data of a shape."""
-    parameters = {**_defaults(cls, shape, y, given, log), **given}
-    if prepared.distances:
-        _require_distances(cls, options.spelling)
-        parameters["metric"] = "precomputed"
-    estimator = cls(
-        **parameters,
-        random_state=options.seed,
-        n_jobs=options.n_jobs,
-        verbose=options.verbose,
-    )
-    n, k = shape[0], estimator.get_params().get("n_neighbors")
-    if isinstance(k, int) and k > n:  # methods that do not take fewer refuse it
-        log.append(
-            f"all other rows are neighbors of each row, because there are only {n} rows "
-            f"(n_neighbors is {k})"
-        )
-    return estimator
-
-
-def _defaults(
-    cls: type[Reducer], shape: tuple[int, int], y: Any, given: dict[str, Any], log: list[str]
-) -> dict[str, Any]:
-    """Defaults of a run, lowered to what the data allow."""
-    found: dict[str, Any] = {}
-    n, wanted = shape[0], MAP_DEFAULTS["n_components"]
-    if "n_components" not in given:
-        n_classes = len(set(y.tolist())) if cls.needs_target else 0
-        most = min(wanted, cls.most_components(*shape, n_classes))
-        if most < wanted:
-            log.append(f"one dimension, because {cls.__name__} has no more for these data")
-        found["n_components"] = most
-    field = cls.parameters().get("perplexity")
-    if field is not None and "perplexity" not in given and field.default > (n - 1) / 3 > 0:
-        found["perplexity"] = max(1.0, round((n - 1) / 3, 2))
-        log.append(f"perplexity {found['perplexity']:g}, because there are only {n} rows")
-    return found
 
 
 def lowered(cls: type[Reducer], n: int, given: dict[str, Any]) -> dict[str, Any]:
@@ -217,101 +304,9 @@ def lowered(cls: type[Reducer], n: int, given: dict[str, Any]) -> dict[str, Any]
     return found
 
 
-def _require_distances(cls: type[Reducer], spelling: Spelling) -> None:
-    if cls.accepts_distances:
-        return
-    able = [
-        registry.snake_case(other.__name__)
-        for other in registry.all_methods()
-        if other.accepts_distances
-    ]
-    raise ParameterError(
-        f"{spelling.option('distances')}: {cls.__name__} works on columns, not on distances; "
-        f"these methods take distances: {', '.join(able)}."
-    )
-
-
-# The rows of a table in memory, and work on them that several steps of a run use.
-
-
 class Seen(NamedTuple):
     """The rows as a method got them, and the neighbors that it found among them, if any."""
 
     X: Any
     graph: NeighborGraph | None
     metric: Any
-
-
-class PreparedRows:
-    """Prepared rows in memory, with their principal components and their neighbor graph.
-
-    The scores of a PCA are sorted by variance, so that their first q columns are the PCA map of
-    the table in q dimensions. The reduction before a neighbor method therefore also gives the PCA
-    baseline of the quality table, and several methods of one run share one reduction.
-
-    A neighbor method computes the nearest neighbors of the rows. If it was fitted on the prepared
-    table itself, the measures of neighborhoods use the same graph. ``seen`` has the rows and the
-    neighbors of the last method, by which its map is judged.
-    """
-
-    def __init__(self, prepared: Prepared, seed: int, n_jobs: int | None) -> None:
-        self.prepared, self.seed, self.n_jobs = prepared, seed, n_jobs
-        self.ready = prepared.X  # as a method gets them
-        self._reduced: dict[int, tuple[np.ndarray, PCA]] = {}
-        self._scores: np.ndarray | None = None
-        self.graph: NeighborGraph | None = None  # of the prepared table, if a method computed it
-        self._all_seen: list[Seen] = []
-
-    def reduced(self, n_columns: int) -> tuple[np.ndarray, PCA]:
-        """The scores of the rows on the first principal axes, and the fitted PCA."""
-        if n_columns not in self._reduced:
-            pca = PCA(n_columns, random_state=self.seed, n_jobs=self.n_jobs)
-            scores = np.asarray(pca.fit_transform(self.ready))
-            self._reduced[n_columns] = scores, pca
-            self._keep(scores)
-        return self._reduced[n_columns]
-
-    def fitted(self, X: Any, make: Make, target: Target) -> Fitted:
-        """A method fitted to rows; ``make`` makes it for data of a shape, and logs about that.
-
-        The neighbors of the rows are kept, and their PCA map unless the axes were rescaled.
-        """
-        log: list[str] = []
-        estimator = make(X.shape, log)
-        with stopped_by_interrupt(estimator) as stop, estimator.sharing() as work:
-            Y = estimator.fit_transform(X, target.values)
-        metric = getattr(estimator, "metric", self.prepared.metric)
-        self._all_seen.append(Seen(X, work.graph, metric))
-        if X is self.ready and getattr(estimator, "metric", None) == "euclidean":
-            self.graph = self.graph or work.graph
-        plain = type(estimator) is PCA and not (estimator.whiten or estimator.scale)
-        if plain and X is self.ready:
-            self._keep(np.asarray(Y))
-        return Fitted(estimator, Y, len(Y), stop.asked, log)
-
-    @property
-    def seen(self) -> Seen:
-        """What the last method got."""
-        return self._all_seen[-1]
-
-    def common(self) -> Seen:
-        """What several methods are compared by: the fewest columns that one of them got.
-
-        With the longest neighbor lists that a method found in these columns.
-        """
-        X = min((seen.X for seen in self._all_seen), key=lambda X: X.shape[1])
-        metric = self.prepared.metric
-        graphs = [seen.graph for seen in self._all_seen if seen.X is X and seen.metric == metric]
-        known = [graph for graph in graphs if graph is not None]
-        longest = max(known, key=lambda graph: graph.n_neighbors, default=None)
-        return Seen(X, longest, metric)
-
-    def pca_map(self, n_components: int) -> np.ndarray | None:
-        """The PCA map of the table; None if no step of the run has computed it."""
-        if self._scores is None or self._scores.shape[1] < n_components:
-            return None
-        return self._scores[:, :n_components]
-
-    def _keep(self, scores: np.ndarray) -> None:
-        if self._scores is None or scores.shape[1] > self._scores.shape[1]:
-            self._scores = scores

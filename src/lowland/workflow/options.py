@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lowland._base.constraints import Anything, Boolean, Choice, Integer, Real, Text
@@ -10,12 +12,7 @@ from lowland._base.errors import PYTHON, ParameterError, Spelling
 from lowland._base.options import Options, option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lowland.tables.options import TableOptions
-    from lowland.workflow.choosing import StreamOptions
-    from lowland.workflow.fitting import FitOptions
-    from lowland.workflow.run import RunOptions
 
 ENGINES = ("auto", "memory", "stream", "dask")
 
@@ -83,35 +80,56 @@ class RunSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        say = self.spelling.option
         if self.check and not self.measure:
             raise ParameterError(
-                f"{self.spelling.option('check')}: a map that is not measured is not checked; "
-                "leave it out, or measure the map."
+                f"{say('check')}: a map that is not measured is not checked; leave it out, or "
+                "measure the map."
+            )
+        for name in ("sample", "refine", "resume"):
+            if self.engine == "memory" and getattr(self, name):
+                raise ParameterError(
+                    f"{say(name)}: is for rows that are read in chunks; leave it out, or "
+                    f"{say('engine', 'memory')}."
+                )
+        if self.scheduler is not None and self.engine != "dask":
+            raise ParameterError(
+                f"{say('scheduler')}: is for {say('engine', 'dask')}; leave it out."
+            )
+        if self.engine == "dask" and not self.scheduler:
+            raise ParameterError(
+                f"{say('engine', 'dask')} needs a scheduler: {say('scheduler', 'local:4')} starts "
+                f"four processes here, {say('scheduler', 'tcp://HOST:8786')} uses a cluster."
             )
 
     @property
-    def fit(self) -> FitOptions:
-        """How a method is fitted."""
-        from lowland.workflow.fitting import FitOptions
+    def asks_for_chunks(self) -> bool:
+        """Whether the user asked for rows to be read in chunks."""
+        return self.engine in ("stream", "dask") or self.sample is not None
 
-        return FitOptions(
-            *(self.seed, self.n_jobs, self.verbose, str(self.pca), self.spelling, self.look)
-        )
+    @property
+    def chunk_engine(self) -> str:
+        """What goes through rows that are read in chunks."""
+        return "dask" if self.engine == "dask" else "stream"
+
+    def running(self) -> contextlib.AbstractContextManager[Any]:
+        """The engine, for a ``with`` block around everything that goes through rows in chunks."""
+        if self.engine != "dask":
+            return contextlib.nullcontext()
+        try:
+            from lowland.chunks import Dask  # type: ignore[attr-defined, unused-ignore]
+        except ImportError as error:
+            raise ParameterError(
+                f"{self.spelling.option('engine', 'dask')}: distributed is not installed; "
+                "pip install 'lowland[dask]'."
+            ) from error
+        return Dask(self.scheduler)
 
     @property
     def look(self) -> dict[str, Any]:
         """What was asked for of the points in all pictures of a map."""
         given = self.changed()
         return {name: given[name] for name in PICTURES if name in given}
-
-    @property
-    def stream(self) -> StreamOptions:
-        """How rows are gone through."""
-        from lowland.workflow.choosing import StreamOptions
-
-        return StreamOptions(
-            *(self.engine, self.scheduler, self.sample, self.resume, self.refine, self.spelling)
-        )
 
     @property
     def of_methods(self) -> dict[str, Any]:
@@ -122,14 +140,22 @@ class RunSettings(Options):
         self, table: TableOptions, command: str, note: Callable[[str], None] | None = None
     ) -> RunOptions:
         """Everything about a run; a color that is given as values joins the labels."""
-        from lowland.workflow.run import RunOptions, ignore
-
         table, color = table.naming(self.color, "color")
-        return RunOptions(
-            *(table, self.fit, color, self.measure, command, note or ignore),
-            orient=self.orient,
-            check=self.check,
-        )
+        return RunOptions(table, dataclasses.replace(self, color=color), command, note or ignore)
+
+
+def ignore(note: str) -> None:
+    """Where notes go when nobody asked for them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+    """Everything about a run except the data, the method and its parameters."""
+
+    table: TableOptions
+    settings: RunSettings
+    command: str = ""  # reproduces the run; shown in the report
+    note: Callable[[str], None] = ignore  # told what a person should know while the run goes on
 
 
 @dataclasses.dataclass(frozen=True)

@@ -103,26 +103,19 @@ def turned(fit: Fit, goal: Goal, note: Callable[[str], None]) -> Fit:
     except LowlandError as error:
         note(f"not turned: {error}")
         return fit._replace(log=[*fit.log, f"not turned: {error}"])
-    steps = fit.model.steps if isinstance(fit.model, Chain) else (fit.model,)
+    model = Chain([*fit.steps, orientation])
     mirrored = bool(np.linalg.det(orientation.rotation_) < 0)
-    said = f"turned{' and mirrored' * mirrored}: {goal.text}"
-    return fit._replace(
-        model=Chain([*steps, orientation]),
-        Y=orientation.transform(fit.Y),
-        log=[*fit.log, said],
-        is_turned=True,
-    )
+    log = [*fit.log, f"turned{' and mirrored' * mirrored}: {goal.text}"]
+    return fit._replace(model=model, Y=orientation.transform(fit.Y), log=log, is_turned=True)
 
 
-def orientation_goal(orient: Any, table: Table, spelling: Spelling = PYTHON) -> Goal | None:
-    """What ``orient`` asks for, checked against the rows of a table; None asks for nothing.
+def orientation_goal(orient: Any, table: Table, spelling: Spelling = PYTHON) -> Goal:
+    """What ``orient`` asks for, checked against the rows of a table.
 
     ``orient`` is text such as "north=Stockholm,west=Lisbon", a mapping of directions to rows, a
     file or data frame of coordinates that is joined by id, or an array of one place per row.
     """
     option = spelling.option("orient")
-    if orient is None:
-        return None
     if isinstance(orient, str) and not os.path.exists(orient) and ENTRY.match(orient):
         return _directions(_entries(orient, option), table, option)
     if isinstance(orient, Mapping):
@@ -141,11 +134,8 @@ def orientation_goal(orient: Any, table: Table, spelling: Spelling = PYTHON) -> 
 
 def _entries(text: str, option: str) -> list[tuple[str, str]]:
     """ "north=A,west=B" as pairs; a comma inside of a name belongs to the name."""
-    starts = list(ENTRY.finditer(text))
-    ends = [start.start() for start in starts[1:]] + [len(text)]
-    pairs = [
-        (start[1], text[start.end() : end].strip()) for start, end in zip(starts, ends, strict=True)
-    ]
+    _, *parts = ENTRY.split(text)
+    pairs = list(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
     for direction, name in pairs:
         if not name:
             raise ParameterError(f"{option}: {direction}= names no row; write north=NAME.")
@@ -183,20 +173,15 @@ def _row_called(name: str, table: Table, option: str) -> int:
 def _names_of_rows(table: Table) -> list[str]:
     """The ids, or the text that tells most rows apart if rows are only numbered."""
     texts = [column for column in table.labels.get_columns() if not column.dtype.is_numeric()]
-    ids = table.ids if table.ids.name != "row" or not texts else max(texts, key=_n_values)
+    numbered = table.ids.name == "row" and texts
+    ids = max(texts, key=lambda column: column.n_unique()) if numbered else table.ids
     return sorted({str(value) for value in ids.to_list()})
-
-
-def _n_values(column: Any) -> int:
-    return int(column.n_unique())
 
 
 def _places(orient: Any, table: Table, option: str) -> Goal:
     """Places of rows that are found by id, or of all rows in order for a bare array."""
-    if isinstance(orient, str | os.PathLike):
-        known = read_table(orient)
-    else:
-        known = as_table(orient, name=option)
+    is_file = isinstance(orient, str | os.PathLike)
+    known = read_table(orient) if is_file else as_table(orient, name=option)
     places = _coordinates(known, option)
     if known.feature_names is None and known.ids.name == "row":
         if len(places) != table.shape[0]:
@@ -224,11 +209,8 @@ def _joined(known: Table, table: Table, option: str) -> tuple[np.ndarray, np.nda
     row_of = {value: row for row, value in enumerate(ids) if value in once}
     best: list[tuple[int, int]] = []
     for column in (known.ids, *known.labels.get_columns()):
-        found = {
-            row_of[str(value)]: own
-            for own, value in enumerate(column.to_list())
-            if str(value) in row_of
-        }
+        values = map(str, column.to_list())
+        found = {row_of[value]: own for own, value in enumerate(values) if value in row_of}
         if len(found) > len(best):
             best = sorted(found.items())
     if not best:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import shutil
 import tempfile
-import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowland._base.errors import DataError, LowlandError
 from lowland._base.models.codec import load
-from lowland._base.rows.parts import MANIFEST
+from lowland._base.rows.parts import MANIFEST, whole_file
 from lowland.tables import check_suffix, staged_outputs, write_frame
 from lowland.workflow._stages import OptionalStages, Stages
 
@@ -236,7 +234,7 @@ def run_identity(facts: Mapping[str, Any]) -> str:
 
 
 class TemporaryFolder:
-    """A temporary folder that is removed with this object."""
+    """A temporary folder that is removed with this object, without a warning that it was left."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="lowland-"))
@@ -251,24 +249,9 @@ class RunFolder:
 
     def __init__(self, folder: Path, *, resume: bool, force: bool) -> None:
         self.folder, self.resume, self.force = folder, resume, force
-
-    @property
-    def model(self) -> Path:
-        return self.folder / MODEL
-
-    @property
-    def parts(self) -> Path:
-        return self.folder / PARTS
-
-    @property
-    def placed(self) -> Path:
-        """Where parts wait that steps on all rows will move."""
-        return self.folder / PLACED
-
-    @property
-    def begun(self) -> Path:
-        """The file that is there once the model of a run was saved."""
-        return self.folder / RUN
+        self.model, self.parts = folder / MODEL, folder / PARTS
+        self.placed = folder / PLACED  # where parts wait that steps on all rows will move
+        self.begun = folder / RUN  # the file that is there once the model of a run was saved
 
     def files(self, *, report: bool = True) -> MapFiles:
         """The files of such a map."""
@@ -299,14 +282,13 @@ class RunFolder:
 
     def saved(self, identity: str) -> tuple[Any, dict[str, Any]] | None:
         """The model of this run and what is known about its fit; None if it was not saved yet."""
-        path = self.begun
-        if not self.resume or not path.exists():
+        if not self.resume or not self.begun.exists():
             return None
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = json.loads(self.begun.read_text(encoding="utf-8"))
             same, facts = found["identity"] == identity, dict(found["fit"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path}: cannot be read; choose another folder.") from error
+            raise DataError(f"{self.begun}: cannot be read; choose another folder.") from error
         if not same:
             raise DataError(
                 f"{self.folder}: holds another run (other files, options, seed or version); "
@@ -321,14 +303,9 @@ class RunFolder:
         """Save the model; the result is the model as a later run would load it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.clear()
-        unfinished = self.folder / f".{MODEL}-{uuid.uuid4().hex[:12]}.part"
-        try:
+        with whole_file(self.model) as unfinished:
             model.save(unfinished)
-            os.replace(unfinished, self.model)
-            unfinished.write_text(
-                json.dumps({"identity": identity, "fit": dict(facts)}, indent=1), encoding="utf-8"
-            )
-            os.replace(unfinished, self.begun)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        about = json.dumps({"identity": identity, "fit": dict(facts)}, indent=1)
+        with whole_file(self.begun) as unfinished:
+            unfinished.write_text(about, encoding="utf-8")
         return load(self.model)

@@ -13,12 +13,10 @@ import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.rows.parts import Parts
-from lowland.metrics import Quality
 from lowland.metrics.quality import Measures
 from lowland.tables import check_free, map_frame, staged_outputs, write_frame
 from lowland.tables.formats.h5ad_writing import map_key, plain, uns_params, write_h5ad
 from lowland.tables.preparing import Prepared
-from lowland.trust import Trust
 from lowland.workflow._display import grouped, picture_html, sentences_html
 from lowland.workflow._stages import OptionalStages, Stages
 from lowland.workflow.fitting import Fit
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-# A map in an AnnData: in a copy of the H5AD file that it was made of, or in the object itself.
-
 
 def rows_of_source(prepared: Prepared, Y: np.ndarray) -> np.ndarray:
     """One row for each row that was read; NaN where a row was left out of the map."""
@@ -43,43 +39,6 @@ def rows_of_source(prepared: Prepared, Y: np.ndarray) -> np.ndarray:
     everywhere = np.full((prepared.rows_read, Y.shape[1]), np.nan, Y.dtype)
     everywhere[places] = Y
     return everywhere
-
-
-def write_copy(result: MapResult, prepared: Prepared, path: Path, *, force: bool) -> None:
-    """Write the H5AD file that the map was made of, with the map, to a path that is free."""
-    source = prepared.table.source
-    if not Path(source).exists():
-        raise DataError(
-            f"{source}: the map was not made of a file, so there is none to copy; "
-            "result.add_to(adata) adds it to an AnnData object."
-        )
-    found, Y = result.to_dict(), rows_of_source(prepared, result.coordinates)
-    write_h5ad(source, path, found["method"], Y, _params(found, prepared), force=force)
-
-
-def add_to_anndata(result: MapResult, prepared: Prepared, data: Any, *, force: bool) -> None:
-    """Add the map to an AnnData object with the rows that the map was made of."""
-    found, Y = result.to_dict(), rows_of_source(prepared, result.coordinates)
-    if not (hasattr(data, "obsm") and hasattr(data, "uns")):
-        raise DataError(f"{type(data).__name__} has no obsm and uns; give an AnnData object.")
-    if len(data) != len(Y):
-        raise DataError(f"the AnnData has {len(data)} rows, but the map was made of {len(Y)}.")
-    name = found["method"]
-    key = map_key(name)
-    taken = [f"obsm[{key!r}]"] if key in data.obsm else []
-    taken += [f"uns[{name!r}]"] if name in data.uns else []
-    if taken and not force:
-        raise DataError(
-            f"the AnnData has {' and '.join(taken)} already; replace it with force=True."
-        )
-    data.obsm[key] = Y.copy() if Y is result.coordinates else Y
-    data.uns[name] = {"params": plain(_params(found, prepared))}
-
-
-def _params(found: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
-    from lowland import __version__
-
-    return uns_params(found, __version__, prepared.table.part)
 
 
 class Chunked(NamedTuple):
@@ -171,53 +130,27 @@ class MapResult(FittedResult):
         chunked: Chunked | None = None,
     ) -> None:
         self._prepared, self._fit, self._measures = prepared, fit, measures
-        self._chunked = chunked
-        self._judged = judged
-        self._command, self._stages = command, stages
-        self._keeper = keeper or OptionalStages()
+        self._judged, self._chunked, self._command = judged, chunked, command
+        self._stages, self._keeper = stages, keeper or OptionalStages()
         self._pictures = MethodPictures(prepared, fit, color, self._keeper)
-        self.color = color
+        self.color, self.coordinates, self.fitted_rows = color, fit.Y, fit.n_fitted
+        self.n_rows = len(fit.Y) if chunked is None else chunked.n_rows
+        self.engine = "memory" if chunked is None else chunked.engine
+        self.quality, self.trust = measures.table, judged.trust
+        self.dropped_rows = list(prepared.dropped)
 
     @functools.cached_property
     def map(self) -> pl.DataFrame:
         return map_frame(self._prepared.table, self._fit.Y)
 
     @property
-    def coordinates(self) -> np.ndarray:
-        return self._fit.Y
-
-    @property
     def parts(self) -> Parts | None:
         return None if self._chunked is None else self._chunked.parts
-
-    @property
-    def n_rows(self) -> int:
-        return len(self._fit.Y) if self._chunked is None else self._chunked.n_rows
-
-    @property
-    def fitted_rows(self) -> int:
-        return self._fit.n_fitted
-
-    @property
-    def engine(self) -> str:
-        return "memory" if self._chunked is None else self._chunked.engine
-
-    @property
-    def quality(self) -> Quality | None:
-        return self._measures.table
-
-    @property
-    def trust(self) -> Trust | None:
-        return self._judged.trust
 
     @property
     def log(self) -> list[str]:
         prepared = self._prepared
         return [*prepared.table.notes, *prepared.log, *prepared.cautions, *self._later_log()]
-
-    @property
-    def dropped_rows(self) -> list[Any]:
-        return list(self._prepared.dropped)
 
     def picture(self) -> Figure:
         """The map as a matplotlib figure; :func:`lowland.plot.save_figure` writes it."""
@@ -275,13 +208,9 @@ class MapResult(FittedResult):
             self._chunked = self._chunked.moved(home)
             return self.write_files(home.files(report=report), force=force)
         source = self._prepared.table.source
+        kinds = {"report": report, "trust": True, "copy_of": source if into else ""}
         files = MapFiles.in_folder(
-            Path(folder),
-            file_format=file_format,
-            report=report,
-            trust=True,
-            copy_of=source if into else "",
-            pictures=self._pictures.names,
+            Path(folder), file_format=file_format, **kinds, pictures=self._pictures.names
         )
         check_free(files.paths(), force=force, sources=[source])
         return self.write_files(files, force=force, raw_text=raw_text)
@@ -297,7 +226,7 @@ class MapResult(FittedResult):
             "model": self.save,
             "picture": self._draw,
             "report": self.report,
-            "h5ad": functools.partial(write_copy, self, self._prepared, force=force),
+            "h5ad": functools.partial(self._write_copy, force=force),
             "trust": functools.partial(self._write_trust, raw_text=raw_text),
         }
         if self._chunked is not None:
@@ -310,6 +239,24 @@ class MapResult(FittedResult):
         if self.trust is not None:
             with self._stages.timed("writing"):
                 write_frame(trust_frame(self._prepared.table, self.trust), path, raw_text=raw_text)
+
+    def _write_copy(self, path: Path, *, force: bool) -> None:
+        """Write the H5AD file that the map was made of, with the map, to a path that is free."""
+        source, (name, Y, params) = self._prepared.table.source, self._for_anndata()
+        if not Path(source).exists():
+            raise DataError(
+                f"{source}: the map was not made of a file, so there is none to copy; "
+                "result.add_to(adata) adds it to an AnnData object."
+            )
+        write_h5ad(source, path, name, Y, params, force=force)
+
+    def _for_anndata(self) -> tuple[str, np.ndarray, dict[str, Any]]:
+        """The method, its map of all rows that were read, and how the map was made."""
+        from lowland import __version__
+
+        found, table = self.to_dict(), self._prepared.table
+        Y = rows_of_source(self._prepared, self.coordinates)
+        return found["method"], Y, uns_params(found, __version__, table.part)
 
     def _later_log(self) -> list[str]:
         """What was decided after the preparation, and what could not be made."""
@@ -332,11 +279,24 @@ class MapResult(FittedResult):
         target = Path(path)
         check_free([target], force=force, sources=[self._prepared.table.source])
         with staged_outputs([target], force=force) as [staged]:
-            write_copy(self, self._prepared, staged, force=force)
+            self._write_copy(staged, force=force)
 
     def add_to(self, adata: Any, *, force: bool = False) -> None:
         """Add the map to an AnnData object in memory, as :meth:`write_h5ad` does to a file."""
-        add_to_anndata(self, self._prepared, adata, force=force)
+        name, Y, params = self._for_anndata()
+        if not (hasattr(adata, "obsm") and hasattr(adata, "uns")):
+            raise DataError(f"{type(adata).__name__} has no obsm and uns; give an AnnData object.")
+        if len(adata) != len(Y):
+            raise DataError(f"the AnnData has {len(adata)} rows, but the map was made of {len(Y)}.")
+        key = map_key(name)
+        taken = [f"obsm[{key!r}]"] if key in adata.obsm else []
+        taken += [f"uns[{name!r}]"] if name in adata.uns else []
+        if taken and not force:
+            raise DataError(
+                f"the AnnData has {' and '.join(taken)} already; replace it with force=True."
+            )
+        adata.obsm[key] = Y.copy() if Y is self.coordinates else Y
+        adata.uns[name] = {"params": plain(params)}
 
     def summary(self) -> Any:
         """The dictionary that the report is made of."""
@@ -386,11 +346,7 @@ class MapResult(FittedResult):
             "fitted_rows": self.fitted_rows,
             "placed_rows": parts.n_rows,
             "shown_rows": len(fit.Y),
-            "parts": {
-                "folder": str(parts.folder),
-                "files": len(parts.files),
-                "kept": parts.n_kept,
-            },
+            "parts": parts.summary(),
         }
 
     def __repr__(self) -> str:

@@ -15,9 +15,9 @@ from lowland._base.options import takes_options
 from lowland.tables import Table, staged_outputs, write_frame
 from lowland.tables.options import SELECTING, TableOptions
 from lowland.tables.preparing import read
+from lowland.workflow.fitting import first_class
 from lowland.workflow.options import FITTING, RunSettings
 from lowland.workflow.summary import plain_value
-from lowland.workflow.targets import first_class
 
 WITH_TARGET, WITHOUT_TARGET = "mutual_information", "principal_variables"
 

@@ -250,7 +250,7 @@ def summarize(
     table = prepared.table
     names = table.feature_names
     methods = ", ".join(entry["title"] for entry in maps)
-    labels = {name: table.labels[name] for name in table.labels.columns}
+    labels = {column.name: column for column in table.labels}
     judged = next((each for each in maps if each.get("trust") is not None), None)
     if color is not None and color not in labels:
         labels[color] = table.column(color)

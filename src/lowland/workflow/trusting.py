@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.base import Reducer
 from lowland._base.errors import count
 from lowland.neighbors import NeighborGraph
 from lowland.tables import Table
 from lowland.tables.preparing import Prepared
 from lowland.trust import RefitPart, Trust, affordable_rows, trust, with_refits
-from lowland.trust.trusting import FEWEST_ROWS
+from lowland.trust.trusting import FEWEST_ROWS, MakeMap
 from lowland.workflow._display import grouped
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages
-from lowland.workflow.fitting import Fit, FitOptions, lowered
+from lowland.workflow.fitting import Fit, FitPlan, lowered
+from lowland.workflow.options import RunSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,60 +29,38 @@ if TYPE_CHECKING:
 SKIPPED = ("callback", "n_components", "metric")  # told to the user once, or set here
 
 
-class Again:
-    """A function of rows, a seed and their numbers that fits the method of a run again.
+def make_again(source: Source, X: Any, fit: Fit, plan: FitPlan) -> MakeMap | str:
+    """What makes the map of rows X again, as the method got them; or why it cannot be made.
 
-    Rows of the data are given to the method as it got them in the run: with missing values, sparse,
-    and as wide as they are. Data without structure come as they are.
+    Parts of the rows are given to the method as it got them in the run: with missing values,
+    sparse, and as wide as they are. Data without structure come as they are.
     """
-
-    def __init__(
-        self,
-        cls: type[Reducer],
-        parameters: dict[str, Any],
-        X: Any,
-        y: Any,
-        distances: bool,
-        options: FitOptions,
-    ) -> None:
-        self.cls, self.parameters, self.X, self.y = cls, parameters, X, y
-        self.distances, self.options = distances, options
-
-    def __call__(self, X: Any, seed: int, part: RefitPart) -> np.ndarray:
-        if not (part.is_null or self.distances):
-            X = self.X[part.rows]
-        y = None if self.y is None else self.y[part.rows]
-        parameters = lowered(self.cls, X.shape[0], self.parameters)
-        estimator = self.cls(
-            **parameters, random_state=seed, n_jobs=self.options.n_jobs, verbose=False
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the map itself has told what there is to tell
-            return np.asarray(estimator.fit_transform(X, y))
-
-
-def make_again(
-    source: Source, X: Any, fit: Fit, given: dict[str, Any], y: Any, options: FitOptions
-) -> Again | str:
-    """What makes the map of rows X again, as the method got them; or why it cannot be made."""
     if fit.stopped:
         return "the map was stopped before it was finished"
-    n = len(fit.Y)
+    n, y = len(fit.Y), plan.target.values
     parameters: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in plan.given.items():
         if name in SKIPPED:
             continue
-        if _is_of_rows(name, value, n):
-            if name == "init":
-                continue  # a start for other rows; the usual one takes its place
+        if not _is_of_rows(name, value, n):
+            parameters[name] = value
+        elif name != "init":  # a start for other rows, whose place the usual one takes
             return f"{name} was given for all rows, and parts of them cannot be mapped with it"
-        parameters[name] = value
-    estimator = fit.estimator
     parameters["n_components"] = fit.Y.shape[1]
-    if "metric" in type(estimator).parameters():
-        parameters["metric"] = estimator.metric  # type: ignore[attr-defined]
-    distances = source.metric == "precomputed"
-    return Again(type(estimator), parameters, X, y, distances, options)
+    if "metric" in plan.cls.parameters():
+        parameters["metric"] = fit.estimator.metric  # type: ignore[attr-defined]
+
+    def again(rows: Any, seed: int, part: RefitPart) -> np.ndarray:
+        if not (part.is_null or source.metric == "precomputed"):
+            rows = X[part.rows]
+        given = lowered(plan.cls, rows.shape[0], parameters)
+        of_run = {**plan.settings.of_methods, "random_state": seed, "verbose": False}
+        estimator = plan.cls(**given, **of_run)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the map itself has told what there is to tell
+            return np.asarray(estimator.fit_transform(rows, None if y is None else y[part.rows]))
+
+    return again
 
 
 def _is_of_rows(name: str, value: Any, n: int) -> bool:
@@ -153,7 +131,7 @@ class Source:
 
 
 def judge_fit(
-    source: Source, fit: Fit, options: FitOptions, map_seconds: float, keeper: OptionalStages
+    source: Source, fit: Fit, settings: RunSettings, map_seconds: float, keeper: OptionalStages
 ) -> Judged:
     """Judge a fitted map; a failure is kept as the reason."""
     if keeper.lost.get("measures") == STOPPED:
@@ -163,7 +141,7 @@ def judge_fit(
         return Judged(None, reason)
 
     def judged() -> Judged:
-        return judge_map(source, fit.Y, options.seed, options.n_jobs, map_seconds)
+        return judge_map(source, fit.Y, settings.seed, settings.n_jobs, map_seconds)
 
     found = keeper.attempt("points", judged, NOT_JUDGED)
     return found if found.trust else Judged(None, keeper.lost["points"])
@@ -174,13 +152,8 @@ def judge_map(
 ) -> Judged:
     """Judge a map of rows: all points, or as many as a quarter of the map's time allows."""
     most = affordable_rows(source.X, source.metric, source.graph, map_seconds)
-    found = trust(
-        *(source.X, Y, source.graph),
-        **source.known,
-        most_points=most,
-        random_state=seed,
-        n_jobs=n_jobs,
-    )
+    how = {**source.known, "most_points": most, "random_state": seed, "n_jobs": n_jobs}
+    found = trust(source.X, Y, source.graph, **how)
     log = source.log
     if most is not None:
         log = (*log, f"{most:,} of {len(Y):,} points are judged, as time and memory allow")
@@ -202,8 +175,8 @@ def why_not_judged(Y: np.ndarray, sides: Any, source: Source) -> str:
 def check_fit(
     judged: Judged,
     source: Source,
-    again: Again | str,
-    options: FitOptions,
+    again: MakeMap | str,
+    settings: RunSettings,
     keeper: OptionalStages,
     stages: Stages,
 ) -> Judged:
@@ -211,32 +184,22 @@ def check_fit(
     found = judged.trust
     if found is None:
         return judged
-    if isinstance(again, str):
-        return judged._replace(trust=_without_refits(found, again))
-
-    def checked() -> Trust:
-        return with_refits(
-            *(found, source.X, again),
-            **source.known,
-            random_state=options.seed,
-            n_jobs=options.n_jobs,
-            verbose=options.verbose,
-        )
-
-    with stages.timed("checking"):
-        made = keeper.attempt("check", checked, None)
+    made, reason = None, again
+    if not isinstance(again, str):
+        how = {**source.known, **settings.of_methods}
+        refit = functools.partial(with_refits, found, source.X, again, **how)
+        with stages.timed("checking"):
+            made = keeper.attempt("check", refit, None)
+        reason = keeper.lost.get("check", "")
     if made is None:
-        return judged._replace(trust=_without_refits(found, keeper.lost["check"]))
+        reasons = {"stability": reason, "chance": reason}
+        return judged._replace(trust=dataclasses.replace(found, reasons=reasons))
     if made.stability is None:
         return judged._replace(trust=made)
     rows = min(len(other.rows) for other in made.stability.refits)
     line = f"mapped again: {len(made.stability.refits)} times {rows:,} rows with other seeds"
     line += "" if made.chance is None else ", and once as many without structure"
     return judged._replace(trust=made, log=(*judged.log, line))
-
-
-def _without_refits(found: Trust, reason: str) -> Trust:
-    return dataclasses.replace(found, reasons={"stability": reason, "chance": reason})
 
 
 def trust_frame(table: Table, found: Trust) -> pl.DataFrame:

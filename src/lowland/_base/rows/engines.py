@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import queue
-import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 from lowland._base.errors import DataError, LowlandError
@@ -26,7 +25,6 @@ from lowland._base.rows.folding import TreeFold
 
 
 END = object()  # of the blocks of a task
-PATIENCE = 0.1  # seconds after which a waiting reader looks whether it is still wanted
 
 
 class ReadAhead:
@@ -41,64 +39,43 @@ class ReadAhead:
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
-        self.tasks = tasks
-        self.read: queue.Queue[Any] = queue.Queue(maxsize=1)
-        self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self._read, name="lowland-reader", daemon=True)
+        self.found = _with_ends(tasks)
+        self.inside = False  # whether blocks of the present task are left
 
     def __enter__(self) -> ReadAhead:
-        self.thread.start()
+        self.reader = ThreadPoolExecutor(1, "lowland-reader")
+        self.waiting = self.reader.submit(next, self.found, END)
         return self
 
-    def __exit__(self, *details: object) -> None:
-        self.stopped.set()
-        with contextlib.suppress(queue.Empty):
-            self.read.get_nowait()  # a reader that waits for room goes on, and ends
-        self.thread.join()
+    def __exit__(self, *_: object) -> None:
+        self.reader.shutdown(cancel_futures=True)
 
     def blocks(self) -> Iterator[Block]:
-        """The blocks of the next task; what is not used of them is passed over."""
-        done = False
-        try:
-            while not done:
-                found = self.read.get()
-                done = found is END
-                if isinstance(found, BaseException):
-                    done = True
-                    raise found
-                if not done:
-                    yield found
-                    del found
-        finally:
-            while not (done or self.stopped.is_set()):
-                with contextlib.suppress(queue.Empty):
-                    found = self.read.get(timeout=PATIENCE)
-                    done = found is END or isinstance(found, BaseException)
+        """The blocks of the next task; what is left of the task before is passed over."""
+        while self.inside:
+            self._take()
+        block = self._take()
+        while self.inside:
+            yield block
+            del block  # before the next one is read
+            block = self._take()
 
-    def _read(self) -> None:
-        try:
-            for task in self.tasks:
-                for block in task.blocks():
-                    if not self._put(block):
-                        return
-                    del block
-                if not self._put(END):
-                    return
-        except BaseException as error:  # raised where the block is wanted
-            self._put(error)
+    def _take(self) -> Any:
+        block = self.waiting.result()  # or the error of reading, raised where the block is wanted
+        self.inside = block is not END
+        self.waiting = self.reader.submit(next, self.found, END)
+        return block
 
-    def _put(self, found: Any) -> bool:
-        """Hand over what was read; False if nobody wants it anymore."""
-        while not self.stopped.is_set():
-            try:
-                self.read.put(found, timeout=PATIENCE)
-            except queue.Full:
-                continue
-            return True
-        return False
+
+def _with_ends(tasks: Sequence[Task]) -> Iterator[Any]:
+    for task in tasks:
+        yield from task.blocks()
+        yield END
 
 
 Work = Callable[[Iterator[Block], Any], Any]
+OnBlock = Callable[[Block], Any]
+Merge = Callable[[Any, Any], Any]
 
 
 class Job(NamedTuple):
@@ -126,7 +103,7 @@ class Engine(Protocol):
         """The result of each task, in the order of the tasks."""
         ...
 
-    def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
+    def fold(self, job: Job, merge: Merge, monitor: Monitor) -> Any:
         """The results of all tasks merged in the tree of :class:`TreeFold`."""
         ...
 
@@ -141,7 +118,7 @@ class Stream:
                 yield job.work(_stepped(reader.blocks(), job.steps), job.argument(place))
                 phase.advance(task.n_rows)
 
-    def fold(self, job: Job, merge: Callable[[Any, Any], Any], monitor: Monitor) -> Any:
+    def fold(self, job: Job, merge: Merge, monitor: Monitor) -> Any:
         tree = TreeFold(merge)
         for result in self.run(job, monitor):
             tree.add(result)
@@ -156,21 +133,17 @@ def run_task(task: Task, work: Work, argument: Any, *steps: Callable[[Any], Any]
 def _stepped(blocks: Iterator[Block], steps: Sequence[Callable[[Any], Any]]) -> Iterator[Block]:
     """Blocks after all steps."""
     for block in blocks:
-        yield _after(block, steps)
-        del block  # before the next one is read
-
-
-def _after(block: Block, steps: Sequence[Callable[[Any], Any]]) -> Block:
-    X = block.X
-    with naming_source(block.source):
-        for step in steps:
-            X = step(X)
-    if X.shape[0] != block.n_rows:
-        raise DataError(
-            f"{block.source}: a step made {X.shape[0]} rows of {block.n_rows}; it must keep all "
-            "rows."
-        )
-    return block._replace(X=X)
+        X = block.X
+        with naming_source(block.source):
+            for step in steps:
+                X = step(X)
+        if X.shape[0] != block.n_rows:
+            raise DataError(
+                f"{block.source}: a step made {X.shape[0]} rows of {block.n_rows}; it must keep "
+                "all rows."
+            )
+        yield block._replace(X=X)
+        del block, X  # before the next one is read
 
 
 @contextlib.contextmanager

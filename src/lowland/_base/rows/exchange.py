@@ -7,28 +7,30 @@
    so that row numbers ascend, and hands the rows to a function.
 
 A file is written under a temporary name and renamed: a task that runs twice leaves the same bytes.
-A section is plain: the row numbers (int64), then the rows (C order), both little-endian. Where the
-ranges are travels with the results of the first step.
+A section consists of records: the number of a row (int64), then the row. Where the ranges are
+travels with the results of the first step.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.constraints import Integer
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.constraints import Integer, check_argument
+from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import format_bytes, require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block, Task
 from lowland._base.rows.engines import Job, naming_source
+from lowland._base.rows.parts import whole_file
 from lowland._base.validation import is_sparse
 
 if TYPE_CHECKING:
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
 SECTION_BYTES = 1 << 28  # of the rows of a task that are sorted at once, with all copies
 MOST_PARTS = 1 << 20
-NUMBER = np.dtype("<i8")
 
 PartOf = Callable[[Block], np.ndarray]
 OnPart = Callable[[int, np.ndarray, np.ndarray], Any]
@@ -50,26 +51,13 @@ class Section(NamedTuple):
     starts: np.ndarray
 
 
-class Range(NamedTuple):
-    """The rows of one part in one section."""
-
-    path: str
-    numbers_at: int
-    rows_at: int
-    n_rows: int
-
-
 class PartChunk(NamedTuple):
     """All rows of one part; a block of it has their numbers as ``y``."""
 
     part: int
-    ranges: tuple[Range, ...]
-    n_columns: int
-    dtype: str
-
-    @property
-    def n_rows(self) -> int:
-        return sum(part.n_rows for part in self.ranges)
+    n_rows: int
+    ranges: tuple[tuple[str, int, int], ...]  # path, first byte, number of rows
+    record: np.dtype
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -80,70 +68,48 @@ class PartChunk(NamedTuple):
         return f"part {self.part}"
 
     def read(self, start: int) -> Block:
-        n, p, dtype = self.n_rows, self.n_columns, np.dtype(self.dtype)
+        n, rows = self.n_rows, self.record["row"]
         require_memory(
-            n * (p * dtype.itemsize + NUMBER.itemsize),
-            task=f"a part of {n} rows x {p} columns",
+            n * self.record.itemsize,
+            task=f"a part of {n} rows x {rows.shape[0]} columns",
             alternative="take more parts (n_parts)",
         )
-        X, numbers = np.empty((n, p), dtype), np.empty(n, NUMBER)
-        first = 0
-        for path, numbers_at, rows_at, count in self.ranges:
-            last = first + count
-            with Path(path).open("rb", buffering=0) as file:
-                _fill(file, numbers_at, numbers[first:last], path)
-                _fill(file, rows_at, X[first:last], path)
-            first = last
-        native = X.astype(dtype.newbyteorder("="), copy=False)
-        return Block(native, start, None, numbers.astype(np.int64, copy=False), self.source)
+        X, numbers, first = np.empty((n, *rows.shape), rows.base), np.empty(n, np.int64), 0
+        for path, offset, count in self.ranges:
+            found = np.fromfile(path, self.record, count, offset=offset)
+            if len(found) < count:
+                raise DataError(f"{path}: ends before the last of its rows; is the disk full?")
+            X[first : first + count], numbers[first : first + count] = found["row"], found["number"]
+            first += count
+        return Block(X, start, None, numbers, self.source)
 
 
-def _fill(file: Any, offset: int, into: np.ndarray, path: str) -> None:
-    """Read an array from a place of a file."""
-    if not into.size:
-        return
-    file.seek(offset)
-    left = memoryview(into.reshape(-1).view(np.uint8).data)
-    while len(left):
-        got = file.readinto(left)
-        if not got:
-            raise DataError(
-                f"{path}: ends before the rows it was written with; was it changed, or is the disk "
-                "full?"
-            )
-        left = left[got:]
-
-
+@dataclasses.dataclass(frozen=True)
 class PartFile:
     """The work on one task of the table: write its rows sorted by part; the result: sections."""
 
-    def __init__(
-        self, folder: str, part_of: PartOf, n_parts: int, copies: int, p: int, dtype: np.dtype
-    ) -> None:
-        self.folder, self.part_of, self.n_parts, self.copies = folder, part_of, n_parts, copies
-        self.n_columns, self.dtype = p, dtype
+    folder: str
+    part_of: PartOf
+    n_parts: int
+    copies: int
+    record: np.dtype
 
     def __call__(self, blocks: Iterator[Block], number: int) -> list[Section]:
         target = Path(self.folder) / f"rows-{number:06d}.bin"
-        unfinished = target.with_name(f".{target.name}-{uuid.uuid4().hex[:12]}.part")
         sections: list[Section] = []
         held: list[tuple[Block, np.ndarray]] = []
-        try:
-            with unfinished.open("wb") as file:
-                n_bytes = 0
-                for block in blocks:
-                    block = block._replace(X=self._array(block))
-                    with naming_source(block.source):
-                        held.append((block, self._parts(block)))
-                    n_bytes += self.copies * block.X.nbytes
-                    if n_bytes >= SECTION_BYTES:
-                        sections.append(self._write(file, held, str(target)))
-                        held, n_bytes = [], 0
-                if held:
+        n_bytes = 0
+        with whole_file(target) as unfinished, unfinished.open("wb") as file:
+            for block in blocks:
+                block = block._replace(X=self._array(block))
+                with naming_source(block.source):
+                    held.append((block, self._parts(block)))
+                n_bytes += self.copies * block.X.nbytes
+                if n_bytes >= SECTION_BYTES:
                     sections.append(self._write(file, held, str(target)))
-            os.replace(unfinished, target)
-        finally:
-            unfinished.unlink(missing_ok=True)
+                    held, n_bytes = [], 0
+            if held:
+                sections.append(self._write(file, held, str(target)))
         return sections
 
     def _array(self, block: Block) -> np.ndarray:
@@ -153,7 +119,7 @@ class PartFile:
                 "as in PCA(50).fit(rows).transform(rows)."
             )
         X = block.X if isinstance(block.X, np.ndarray) else block.X.to_numpy()
-        return np.ascontiguousarray(X, self.dtype)
+        return np.ascontiguousarray(X, self.record["row"].base)
 
     def _parts(self, block: Block) -> np.ndarray:
         """The parts of each row, checked: whoever made them may be wrong."""
@@ -184,98 +150,50 @@ class PartFile:
         numbers = np.concatenate(
             [np.arange(block.start, block.start + block.n_rows) for block, _ in held]
         )
-        file.write(numbers[places].astype(NUMBER))
         X = held[0][0].X if len(held) == 1 else np.concatenate([block.X for block, _ in held])
-        step = max(1, (1 << 24) // max(1, X.strides[0]))
+        step = max(1, (1 << 24) // self.record.itemsize)
         for first in range(0, len(places), step):
-            file.write(np.ascontiguousarray(X[places[first : first + step]]))
+            some = places[first : first + step]
+            records = np.empty(len(some), self.record)
+            records["number"], records["row"] = numbers[some], X[some]
+            file.write(records.view(np.uint8))
         return Section(path, offset, starts)
 
 
-class OnRows:
+def _on_rows(f: OnPart, blocks: Iterator[Block], part: int) -> Any:
     """The work on one part: a function of the part, its rows and their numbers."""
-
-    def __init__(self, f: OnPart) -> None:
-        self.f = f
-
-    def __call__(self, blocks: Iterator[Block], part: int) -> Any:
-        block = next(blocks)
-        return self.f(part, block.X, block.y)
+    block = next(blocks)
+    return f(part, block.X, block.y)
 
 
-def exchanged(
+def exchange(
     rows: Rows,
     part_of: PartOf,
     f: OnPart,
     n_parts: int,
     *,
-    copies: int,
-    folder: str | os.PathLike[str] | None,
-    monitor: Monitor | None,
+    copies: int = 1,
+    folder: str | os.PathLike[str] | None = None,
+    monitor: Monitor | None = None,
 ) -> Iterator[Any]:
-    """The results of the parts; see :meth:`Rows.exchange`."""
-    for name, value, most in (("n_parts", n_parts, MOST_PARTS), ("copies", copies, n_parts)):
-        constraint = Integer(1, most)
-        if not constraint.allows(value):
-            raise ParameterError(
-                f"exchange: {name}={shown(value)} is not allowed; expected {constraint.describe()}."
-            )
+    """``f(part, X, numbers)`` of every part, in order: rows are brought together by part.
+
+    ``part_of(block)`` gives the numbers of the parts that each row goes to, an integer array of
+    shape (rows, ``copies``), from 0 to ``n_parts`` - 1 and all different within a row, or -1
+    for no part. ``f`` gets all rows of a part at once, ascending by their ``numbers`` in the
+    table (int64); a part may be empty. The rows go through files in ``folder``, which all
+    workers must see: by default the temporary folder of the system. The files have ``copies``
+    times the size of the table, and are removed at the end.
+    """
+    check_argument("exchange: n_parts", n_parts, Integer(1, MOST_PARTS))
+    check_argument("exchange: copies", copies, Integer(1, n_parts))
     if rows.dtype.kind != "f":
         raise DataError("exchange: the table has columns that are no numbers; choose others.")
     home = Path(tempfile.gettempdir() if folder is None else folder)
     if not home.is_dir():
         raise ParameterError(f"folder={str(home)!r} does not exist; make it, or choose another.")
-    n, p = rows.shape
-    _require_disk(home, copies * n * (p * rows.dtype.itemsize + NUMBER.itemsize))
-    return _exchanged(rows, part_of, f, int(n_parts), int(copies), home, monitor or Monitor())
-
-
-def _exchanged(
-    rows: Rows,
-    part_of: PartOf,
-    f: OnPart,
-    n_parts: int,
-    copies: int,
-    home: Path,
-    monitor: Monitor,
-) -> Iterator[Any]:
-    own = Path(tempfile.mkdtemp(prefix="lowland-", dir=home.absolute()))
-    dtype = rows.dtype.newbyteorder("<")
-    try:
-        work = PartFile(str(own), part_of, n_parts, copies, rows.shape[1], dtype)
-        tasks = rows.tasks
-        numbers = [task.number for task in tasks]
-        written = list(rows.results(work, monitor, "parts", tasks=tasks, arguments=numbers))
-        sections = [section for found in written for section in found]
-        parts = [
-            Task(part, 0, (_chunk(part, sections, rows.shape[1], dtype),))
-            for part in range(n_parts)
-        ]
-        job = Job("rows by part", OnRows(f), parts, (), range(n_parts))
-        yield from rows.run(job, monitor)
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
-
-
-def _chunk(part: int, sections: Sequence[Section], p: int, dtype: np.dtype) -> PartChunk:
-    """The ranges of a part in all sections that have rows of it."""
-    ranges = []
-    for path, offset, starts in sections:
-        first, last = int(starts[part]), int(starts[part + 1])
-        if first < last:
-            rows_at = offset + NUMBER.itemsize * int(starts[-1])
-            ranges.append(
-                Range(
-                    path,
-                    offset + NUMBER.itemsize * first,
-                    rows_at + p * dtype.itemsize * first,
-                    last - first,
-                )
-            )
-    return PartChunk(part, tuple(ranges), p, dtype.str)
-
-
-def _require_disk(home: Path, need: int) -> None:
+    record = np.dtype([("number", np.int64), ("row", rows.dtype, rows.shape[1:])])
+    need = copies * len(rows) * record.itemsize
     free = shutil.disk_usage(home).free
     if need > free:
         raise DataError(
@@ -283,3 +201,28 @@ def _require_disk(home: Path, need: int) -> None:
             f"{format_bytes(free)} left; give another folder (folder=, or the environment "
             "variable TMPDIR), or take fewer copies."
         )
+
+    def results() -> Iterator[Any]:
+        own = tempfile.mkdtemp(prefix="lowland-", dir=home.absolute())
+        try:
+            work = PartFile(own, part_of, int(n_parts), int(copies), record)
+            numbers = [task.number for task in rows.tasks]
+            written = list(rows.results(work, monitor, "parts", arguments=numbers))
+            sections = [section for found in written for section in found]
+            parts = [Task(i, 0, (_chunk(i, sections, record),)) for i in range(n_parts)]
+            job = Job("rows by part", functools.partial(_on_rows, f), parts, (), range(n_parts))
+            yield from rows.run(job, monitor or Monitor())
+        finally:
+            shutil.rmtree(own, ignore_errors=True)
+
+    return results()  # not a generator itself: what is wrong is refused before anything is read
+
+
+def _chunk(part: int, sections: Sequence[Section], record: np.dtype) -> PartChunk:
+    """The ranges of a part in all sections that have rows of it."""
+    ranges = []
+    for path, offset, starts in sections:
+        first, last = int(starts[part]), int(starts[part + 1])
+        if first < last:
+            ranges.append((path, offset + record.itemsize * first, last - first))
+    return PartChunk(part, sum(n for *_, n in ranges), tuple(ranges), record)

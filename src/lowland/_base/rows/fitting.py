@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,20 +72,9 @@ class Placing:
         return placed if is_sparse(placed) else np.asarray(placed)
 
 
-class Checked:
+def block_check(owner: str, **options: Any) -> Callable[[Any], Any]:
     """The step that checks a block as ``fit`` checks a table: numbers, finite unless allowed."""
-
-    def __init__(self, owner: str, accept_sparse: bool, finite: bool, allow_nan: bool) -> None:
-        self.options: dict[str, Any] = {
-            "owner": owner,
-            "accept_sparse": accept_sparse,
-            "finite": finite,
-            "allow_nan": allow_nan,
-            "part": True,
-        }
-
-    def __call__(self, X: Any) -> Any:
-        return check_matrix(X, **self.options)
+    return functools.partial(check_matrix, owner=owner, part=True, **options)
 
 
 def checked_rows(rows: Rows, y: Any, estimator: Any) -> Rows:
@@ -99,8 +89,12 @@ def checked_rows(rows: Rows, y: Any, estimator: Any) -> Rows:
         raise DataError(f"Found 0 feature(s) while a minimum of 1 is required by {owner}.")
     if estimator.needs_target:
         rows = _with_target(rows, y, owner)
-    finite = not estimator.fit_checks_finite
-    step = Checked(owner, estimator.accepts_sparse, finite, estimator.allows_nan)
+    step = block_check(
+        owner,
+        accept_sparse=estimator.accepts_sparse,
+        finite=not estimator.fit_checks_finite,
+        allow_nan=estimator.allows_nan,
+    )
     return rows.map(step, dtype=float_type(rows.dtype))
 
 
@@ -108,13 +102,12 @@ def _with_target(rows: Rows, y: Any, owner: str) -> Rows:
     """The rows with the labels that ``y`` names; None takes the target they have already."""
     if y is None and rows.target is not None:
         return rows
-    labeled = rows.with_labels(y)
-    if labeled is None:
-        raise ParameterError(
-            f"{owner}: y={shown(y)} is not allowed; for rows that are read in chunks, y is the "
-            f"name of one of the columns that go along: {', '.join(rows.beside) or 'none'}."
-        )
-    return labeled
+    if (labeled := rows.with_labels(y)) is not None:
+        return labeled
+    raise ParameterError(
+        f"{owner}: y={shown(y)} is not allowed; for rows that are read in chunks, y is the name of "
+        f"one of the columns that go along: {', '.join(rows.beside) or 'none'}."
+    )
 
 
 def rows_at(rows: Rows, numbers: np.ndarray, monitor: Monitor | None = None) -> Any:
@@ -145,8 +138,8 @@ def placed_table(estimator: Any, X: Any) -> Any:
         return X.map(Placing(estimator), len(names), names=names, dtype=float_type(X.dtype))
     if is_collection(X):
         names_of = functools.partial(_names, estimator)
-        placed = registry.collections().PlacedCollection(X)
-        return placed.by(Placing(estimator), names_of, estimator._output())
+        placed_collection = registry.collections().placed_collection
+        return placed_collection(X, Placing(estimator), names_of, estimator._output())
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lowland._base.errors import DataError, ParameterError, shown
+from lowland._base.errors import DataError
 
 FAN_IN = 8
 
@@ -121,13 +121,3 @@ def sampled_rows(n_rows: int, n: int, seed: int) -> np.ndarray:
             kept_keys, kept = kept_keys[least], kept[least]
             bound = kept_keys.max()
     return np.sort(kept)
-
-
-def check_sample(n: object, seed: object) -> None:
-    """Refuse sizes and seeds that are no whole numbers."""
-    for name, value, least in (("n", n, 1), ("seed", seed, 0)):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or not least <= int(value) < 2**63:  # type: ignore[call-overload]
-            raise ParameterError(
-                f"sample: {name}={shown(value)} is not allowed; expected an integer >= {least}."
-            )

@@ -7,10 +7,12 @@ a part is whole. ``_lowland.json`` tells which table the parts belong to. A seco
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,17 +37,34 @@ class Parts(NamedTuple):
     n_rows: int
     n_kept: int = 0  # parts that an earlier run had written
 
+    def summary(self) -> dict[str, Any]:
+        """Where the files are, how many there are, and how many were kept, in plain values."""
+        return {"folder": str(self.folder), "files": len(self.files), "kept": self.n_kept}
+
 
 def part_name(index: int) -> str:
     """The name of the part of a task; names sort as the tasks do."""
     return f"part-{index:06d}.parquet"
 
 
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """A temporary file beside ``target``, which gets its name when the block ends without error."""
+    unfinished = target.with_name(f".{target.name}-{uuid.uuid4().hex[:12]}.part")
+    try:
+        yield unfinished
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@dataclasses.dataclass(frozen=True)
 class PartWriter:
     """Writes the rows of one task: id or number, columns of the table, what goes along."""
 
-    def __init__(self, folder: Path, names: list[str], id_name: str | None) -> None:
-        self.folder, self.names, self.id_name = folder, names, id_name
+    folder: Path
+    names: list[str]
+    id_name: str | None
 
     def __call__(self, blocks: Iterator[Block], number: int) -> int:
         """Write the part; the result is its number of rows."""
@@ -53,13 +72,8 @@ class PartWriter:
 
         frames = [self._frame(block) for block in blocks]
         frame = frames[0] if len(frames) == 1 else pl.concat(frames, how="vertical_relaxed")
-        target = self.folder / part_name(number)
-        unfinished = self.folder / f".{target.name}-{uuid.uuid4().hex[:12]}.part"
-        try:
+        with whole_file(self.folder / part_name(number)) as unfinished:
             frame.write_parquet(unfinished)
-            os.replace(unfinished, target)
-        finally:
-            unfinished.unlink(missing_ok=True)
         return frame.height
 
     def _frame(self, block: Block) -> Any:
@@ -69,23 +83,29 @@ class PartWriter:
         numbers = pl.from_numpy(X, schema=self.names, orient="row").get_columns()
         beside = [] if block.beside is None else block.beside.get_columns()
         ids = [column for column in beside if column.name == self.id_name]
+        others = [column for column in beside if column.name != self.id_name]
         if not ids:
             stop = block.start + block.n_rows
             ids = [pl.int_range(block.start, stop, dtype=pl.Int64, eager=True).alias("row")]
-        others = [column for column in beside if column.name != self.id_name]
         return pl.DataFrame([*ids, *numbers, *others])
 
 
-def write_parts(
+def write(
     rows: Rows,
     folder: str | os.PathLike[str],
-    names: list[str],
     *,
+    names: Sequence[str] | None = None,
     resume: bool = False,
     monitor: Monitor | None = None,
 ) -> Parts:
-    """Write a table to ``folder``, which is made if need be; see :meth:`Rows.write`."""
+    """Write the table to Parquet files in ``folder``, one per task, each in one step.
+
+    The row id comes first, then the columns of the table, then those that go along. ``names``
+    are for the columns of the table, if not their own or ``x1``, ``x2``, ... With ``resume``,
+    parts that an earlier run of the same table left in the folder are kept.
+    """
     home, tasks = Path(folder), rows.tasks
+    names = list(names or rows.names or [f"x{i}" for i in range(1, rows.shape[1] + 1)])
     about = {"version": VERSION, "rows": rows.shape[0], "parts": len(tasks), "columns": names}
     about["table"] = rows.digest()
     _claim(home, about, resume=resume)
@@ -123,9 +143,8 @@ def _claim(home: Path, about: dict[str, Any], *, resume: bool) -> None:
             "resume=True (--resume)."
         )
     _remove_unfinished(home)
-    unfinished = home / f".{MANIFEST}-{uuid.uuid4().hex[:12]}.part"
-    unfinished.write_text(json.dumps(about, indent=1))
-    os.replace(unfinished, manifest)
+    with whole_file(manifest) as unfinished:
+        unfinished.write_text(json.dumps(about, indent=1))
 
 
 def _remove_unfinished(home: Path) -> None:

@@ -5,29 +5,25 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
+import itertools
 import json
-import os
 import pickle
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
+from lowland._base.constraints import Integer, check_argument
 from lowland._base.errors import DataError, unknown_name
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
+from lowland._base.rows import engines
+from lowland._base.rows import exchange as exchanging
+from lowland._base.rows import parts as writing
 from lowland._base.rows.chunks import TASK_ROWS, Block, Chunk, Task, count_rows, tasks_of
-from lowland._base.rows.engines import (
-    Engine,
-    Job,
-    Stream,
-    current_engine,
-    naming_source,
-    run_task,
-)
-from lowland._base.rows.exchange import exchanged
-from lowland._base.rows.folding import check_sample, merge_all, sampled_rows
-from lowland._base.rows.parts import Parts, write_parts
+from lowland._base.rows.engines import Engine, Job, Merge, OnBlock, Work
+from lowland._base.rows.folding import merge_all, sampled_rows
 from lowland._base.validation import is_sparse
 
 Total = TypeVar("Total")
@@ -71,13 +67,21 @@ def _add(found: Any, value: Any) -> None:
             if key not in WITHOUT_EFFECT:
                 _add(found, key)
                 _add(found, value[key])
-    elif is_sparse(value):
-        _add(found, [value.shape, value.indptr, value.indices, value.data])
-    elif isinstance(value, type) or not hasattr(value, "__dict__"):
-        found.update(pickle.dumps(value, protocol=5))
     else:
-        found.update(f"object:{type(value).__module__}.{type(value).__qualname__};".encode())
-        _add(found, vars(value))
+        _add(found, _contents(value))
+
+
+def _contents(value: Any) -> tuple[Any, ...]:
+    """The kind of an object and what it consists of."""
+    if isinstance(value, type | types.FunctionType):
+        return "named", value.__module__, value.__qualname__
+    if isinstance(value, functools.partial):
+        return "partial", value.func, value.args, value.keywords
+    if is_sparse(value):
+        return "sparse", value.shape, value.indptr, value.indices, value.data
+    if not hasattr(value, "__dict__"):
+        return "pickled", pickle.dumps(value, protocol=5)
+    return "object", type(value).__module__, type(value).__qualname__, vars(value)
 
 
 class Rows:
@@ -228,13 +232,13 @@ class Rows:
         name: str = "rows",
     ) -> Total:
         """``merge`` of ``f(block)`` over all blocks, in an order that depends on the files only."""
-        job = self.job(name, Folded(f, merge), self.tasks)
+        job = self.job(name, functools.partial(_folded, f, merge), self.tasks)
         total: Total = self._engine().fold(job, merge, monitor or Monitor())
         return total
 
     def results(
         self,
-        work: Callable[[Iterator[Block], Any], Any],
+        work: Work,
         monitor: Monitor | None = None,
         name: str = "rows",
         *,
@@ -249,52 +253,29 @@ class Rows:
         """The results of a job by the engine of this table, in the order of the tasks."""
         return self._engine().run(job, monitor)
 
-    def exchange(
-        self,
-        part_of: Callable[[Block], np.ndarray],
-        f: Callable[[int, np.ndarray, np.ndarray], Any],
-        n_parts: int,
-        *,
-        copies: int = 1,
-        folder: str | os.PathLike[str] | None = None,
-        monitor: Monitor | None = None,
-    ) -> Iterator[Any]:
-        """``f(part, X, numbers)`` of every part, in order: rows are brought together by part.
-
-        ``part_of(block)`` gives the numbers of the parts that each row goes to, an integer array of
-        shape (rows, ``copies``), from 0 to ``n_parts`` - 1 and all different within a row, or -1
-        for no part. ``f`` gets all rows of a part at once, ascending by their ``numbers`` in the
-        table (int64); a part may be empty. The rows go through files in ``folder``, which all
-        workers must see: by default the temporary folder of the system. The files have ``copies``
-        times the size of the table, and are removed at the end.
-        """
-        return exchanged(self, part_of, f, n_parts, copies=copies, folder=folder, monitor=monitor)
-
     def job(
-        self,
-        name: str,
-        work: Callable[[Iterator[Block], Any], Any],
-        tasks: Sequence[Task],
-        arguments: Sequence[Any] | None = None,
+        self, name: str, work: Work, tasks: Sequence[Task], arguments: Sequence[Any] | None = None
     ) -> Job:
         """The work on tasks of this table, with its steps and its target."""
         if self.target is not None:
-            work = WithTarget(work, self.target)
+            work = functools.partial(_with_target, work, self.target)
         return Job(name, work, tasks, self.steps, arguments)
 
     def _engine(self) -> Engine:
-        return current_engine() or Stream()
+        return engines.current_engine() or engines.Stream()
 
     def blocks(self) -> Iterator[Block]:
         """All blocks, one after another, in this process."""
+        work = self.job("rows", _all, self.tasks).work
         for task in self.tasks:
-            yield from run_task(task, self.job("rows", _all, [task]).work, None, *self.steps)
+            yield from engines.run_task(task, work, None, *self.steps)
 
     def sample(self, n: int, seed: int = 0) -> Any:
         """n rows without replacement, in their order: an array, or a data frame if columns have
         names. All rows if there are no more than n. The rows depend on ``seed`` only.
         """
-        check_sample(n, seed)
+        check_argument("sample: n", n, Integer(1))
+        check_argument("sample: seed", seed, Integer(0))
         return self.take(sampled_rows(self._n_rows, int(n), int(seed))).X
 
     def take(self, numbers: np.ndarray, monitor: Monitor | None = None) -> Block:
@@ -324,23 +305,8 @@ class Rows:
             X[block.start : block.start + block.n_rows] = block.X
         return X
 
-    def write(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        names: Sequence[str] | None = None,
-        resume: bool = False,
-        monitor: Monitor | None = None,
-    ) -> Parts:
-        """Write the table to Parquet files in ``folder``, one per task, each in one step.
-
-        The row id comes first, then the columns of the table, then those that go along. ``names``
-        are for the columns of the table, if not their own or ``x1``, ``x2``, ... With ``resume``,
-        parts that an earlier run of the same table left in the folder are kept.
-        """
-        if names is None:
-            names = self.names or [f"x{i}" for i in range(1, self._n_columns + 1)]
-        return write_parts(self, folder, list(names), resume=resume, monitor=monitor)
+    write = writing.write
+    exchange = exchanging.exchange
 
     def _named(self, block: Block) -> Block:
         """The block with a data frame in place of an array, if columns have names."""
@@ -351,29 +317,20 @@ class Rows:
         return block._replace(X=pl.from_numpy(block.X, schema=list(self.names), orient="row"))
 
 
-class Folded:
+def _folded(f: OnBlock, merge: Merge, blocks: Iterator[Block], argument: Any) -> Any:
     """The work of :meth:`Rows.total` on one task: its chunks, merged in order."""
 
-    def __init__(self, f: Callable[[Block], Any], merge: Callable[[Any, Any], Any]) -> None:
-        self.f, self.merge = f, merge
+    def found(block: Block) -> Any:
+        with engines.naming_source(block.source):
+            return f(block)
 
-    def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:
-        return merge_all(map(self._of, blocks), self.merge)
-
-    def _of(self, block: Block) -> Any:
-        with naming_source(block.source):
-            return self.f(block)
+    return merge_all(map(found, blocks), merge)
 
 
-class WithTarget:
+def _with_target(work: Work, name: str, blocks: Iterator[Block], argument: Any) -> Any:
     """Work on blocks that have one of the columns beside them as ``y``."""
-
-    def __init__(self, work: Callable[[Iterator[Block], Any], Any], name: str) -> None:
-        self.work, self.name = work, name
-
-    def __call__(self, blocks: Iterator[Block], argument: Any) -> Any:
-        named = (block._replace(y=block.beside[self.name].to_numpy()) for block in blocks)
-        return self.work(named, argument)
+    named = (block._replace(y=block.beside[name].to_numpy()) for block in blocks)
+    return work(named, argument)
 
 
 def joined(blocks: Sequence[Block], rows: Rows) -> Block:
@@ -399,19 +356,11 @@ def _all(blocks: Iterator[Block], argument: Any) -> Iterator[Block]:
     return blocks
 
 
-def _starts(task: Task) -> Iterator[int]:
-    start = task.start
-    for chunk in task.chunks:
-        yield start
-        start += chunk.n_rows
-
-
 def _needed(task: Task, numbers: np.ndarray) -> Task:
     """The task without chunks before the first and after the last of the rows wanted."""
-    pairs = list(zip(task.chunks, _starts(task), strict=True))
-    kept = [
-        pair for pair in pairs if pair[1] <= numbers[-1] and pair[1] + pair[0].n_rows > numbers[0]
-    ]
+    starts = itertools.accumulate((c.n_rows for c in task.chunks), initial=task.start)
+    pairs = list(zip(task.chunks, starts, strict=False))
+    kept = [(c, i) for c, i in pairs if i <= numbers[-1] and i + c.n_rows > numbers[0]]
     return Task(task.number, kept[0][1], tuple(chunk for chunk, _ in kept))
 
 

@@ -30,10 +30,9 @@ from lowland.workflow.aligning.pairs import (
 )
 from lowland.workflow.aligning.result import AlignedTables, Tables, Worth
 from lowland.workflow.aligning.sets import TableSet, joint_table, prepared_sets, set_names
-from lowland.workflow.fitting import Fit, FitOptions
-from lowland.workflow.options import ALIGNED, Matching, RunSettings
-from lowland.workflow.run import RunOptions, classes_in
-from lowland.workflow.targets import first_class
+from lowland.workflow.fitting import Fit, first_class
+from lowland.workflow.options import ALIGNED, Matching, RunOptions, RunSettings
+from lowland.workflow.run import classes_in
 
 
 def alignment_class() -> Any:
@@ -107,27 +106,27 @@ def run_alignment(
     columns = _check(data, matching, options)
     names = set_names(data, matching.names)
     how = dataclasses.replace(options.table, missing_values_taken=cls.allows_nan)
-    if options.color is not None:
-        how = dataclasses.replace(how, kept=(options.color,))
+    if options.settings.color is not None:
+        how = dataclasses.replace(how, kept=(options.settings.color,))
     with stages.timed("reading"):
         sets = prepared_sets(data, names, how, columns, options.note)
-        joint, label_of_set = joint_table(sets, options.color)
-        pairs = paired_rows(sets, columns, matching.same_order, options.fit.spelling)
+        joint, label_of_set = joint_table(sets, options.settings.color)
+        pairs = paired_rows(sets, columns, matching.same_order, options.settings.spelling)
     for note in pairs.notes:
         options.note(note)
     sources = [os.fspath(each) for each in data if isinstance(each, str | os.PathLike)]
     # the label that is most likely the classes; not the name of the set, which comes first
     label = first_class(dataclasses.replace(joint, labels=joint.labels[:, 1:]))
-    tables = Tables(sets, joint, label_of_set, pairs, sources, options.color or label)
-    fit, maps = _fitted(tables, {**MAP_DEFAULTS, **given}, options.fit, stages)
+    tables = Tables(sets, joint, label_of_set, pairs, sources, options.settings.color or label)
+    fit, maps = _fitted(tables, {**MAP_DEFAULTS, **given}, options.settings, stages)
     if fit.stopped:
         options.note("stopped; the map computed so far is kept")
     model = JointModel(names, [one.preparation for one in sets], fit.estimator)
     fit = fit._replace(model=model)
     keeper, worth = OptionalStages(), Worth([NOT_MEASURED for _ in sets])
-    if options.measure:
+    if options.settings.measure:
         with stages.timed("measuring"):
-            work = functools.partial(_measured, sets, maps, options.fit.n_jobs)
+            work = functools.partial(_measured, sets, maps, options.settings.n_jobs)
             measures = keeper.attempt("measures", work, worth.measures)
             worth = Worth(measures, *_trial(tables, matching, fit, keeper))
         told = pairs.rows is None or "held_out" in keeper.lost or not matching.hold_out
@@ -138,7 +137,7 @@ def run_alignment(
 
 def _check(data: Sequence[Any], matching: Matching, options: RunOptions) -> list[str] | None:
     """Refuse what does not go together, before anything is read."""
-    say = options.fit.spelling.option
+    say = options.settings.spelling.option
     if isinstance(data, str) or not isinstance(data, list | tuple) or len(data) < 2:
         n = len(data) if isinstance(data, list | tuple) else 1
         raise ParameterError(
@@ -158,7 +157,7 @@ def _check(data: Sequence[Any], matching: Matching, options: RunOptions) -> list
 
 
 def _fitted(
-    tables: Tables, parameters: dict[str, Any], options: FitOptions, stages: Stages
+    tables: Tables, parameters: dict[str, Any], options: RunSettings, stages: Stages
 ) -> tuple[Fit, list[np.ndarray]]:
     cls, sets, log = alignment_class(), tables.sets, []
     few = min(sets, key=lambda one: one.numbers.shape[0])

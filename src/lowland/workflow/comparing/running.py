@@ -21,17 +21,16 @@ from lowland.trust import Trust, affordable_rows
 from lowland.workflow._stages import STOPPED, OptionalStages, Stages, reason_of
 from lowland.workflow.comparing.entries import Entry, comparison_entries
 from lowland.workflow.comparing.result import Attempt, MapComparison
-from lowland.workflow.fitting import Fit, FitOptions, PreparedRows, fit_method
-from lowland.workflow.options import COMPARING, RunSettings
-from lowland.workflow.run import MemoryRows, RunOptions, measure_fit, prepare_run
-from lowland.workflow.targets import learned_target
+from lowland.workflow.fitting import Fit, FitPlan, fit_method, learned_target
+from lowland.workflow.options import COMPARING, RunOptions, RunSettings
+from lowland.workflow.run import MemoryRows, prepare_run
 from lowland.workflow.trusting import NOT_JUDGED, Source, judge_map, why_not_judged
 
 # Where each map of a comparison can be believed: all by the same neighbors, found once.
 
 
 def judged_attempts(
-    shared: PreparedRows, attempts: Sequence[Attempt], options: FitOptions
+    shared: MemoryRows, attempts: Sequence[Attempt], options: RunSettings
 ) -> list[Attempt]:
     """The attempts with what is known of their maps; Ctrl-C leaves out the rest."""
     made = [attempt.fit for attempt in attempts if attempt.fit is not None]
@@ -59,7 +58,7 @@ def judged_attempts(
     return found
 
 
-def _common_source(shared: PreparedRows, seconds: float, options: FitOptions) -> Source:
+def _common_source(shared: MemoryRows, seconds: float, options: RunSettings) -> Source:
     """The rows that all maps are judged against: after PCA, if one of the methods wanted that."""
     prepared, seen = shared.prepared, shared.common()
     X = prepared.measured_rows if seen.X is prepared.X else seen.X
@@ -128,8 +127,8 @@ def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> 
     taken = all(entry.cls.allows_nan for entry in entries)
     table = dataclasses.replace(options.table, learns=learns, missing_values_taken=taken)
     options = dataclasses.replace(options, table=table)
-    prepared, color = prepare_run(MemoryRows(data, options), options, Stages())
-    shared = PreparedRows(prepared, options.fit.seed, options.fit.n_jobs)
+    shared = MemoryRows(data, options)
+    prepared, color = prepare_run(shared, Stages())
     attempts: list[Attempt] = []
     ended = False
     for entry in entries:
@@ -146,7 +145,7 @@ def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> 
         reasons = "; ".join(f"{attempt.name}: {attempt.reason}" for attempt in attempts)
         raise DataError(f"no method could do it: {reasons}")
     if not ended:
-        attempts = judged_attempts(shared, attempts, options.fit)
+        attempts = judged_attempts(shared, attempts, options.settings)
     if ended:
         kept = ", ".join(attempt.name for attempt in made)
         options.note(f"the comparison was ended by Ctrl-C; these maps are kept: {kept}")
@@ -154,7 +153,7 @@ def run_comparison(data: Any, entries: Sequence[Entry], options: RunOptions) -> 
 
 
 def _attempt(
-    shared: PreparedRows, entry: Entry, color: str | None, options: RunOptions, *, first: bool
+    shared: MemoryRows, entry: Entry, color: str | None, options: RunOptions, *, first: bool
 ) -> tuple[Attempt, bool]:
     """The map of an entry, or why there is none; and whether the user ended the comparison."""
     table, name = options.table, entry.name
@@ -164,7 +163,8 @@ def _attempt(
                 shared.prepared.table, entry.cls, table.target, entry.parameters, table.spelling
             )
             given = {**entry.parameters, **target.parameters}
-            fit = fit_method(shared, entry.cls, given, target, options.fit, Stages())
+            plan = FitPlan(entry.cls, given, target, options.settings)
+            fit = fit_method(shared, plan, Stages())
     except (KeyboardInterrupt, StoppedError):
         options.note(f"{name}: {STOPPED}, and has no map yet")
         return Attempt(entry, None, NOT_MEASURED, STOPPED), True
@@ -179,7 +179,7 @@ def _attempt(
     # all maps on the same rows, however long each of them takes
     measures = keeper.attempt(
         f"{name} was not measured",
-        lambda: measure_fit(shared, fit, color, options.fit.n_jobs),
+        lambda: shared.quality(fit, color),
         NOT_MEASURED,
     )
     return Attempt(entry, fit, measures, not_measured=" ".join(keeper.lost.values())), False

@@ -21,12 +21,12 @@ from lowland.tables.preparing import Prepared, prepare, read
 from lowland.trust import Trust
 from lowland.workflow._display import picture_html, sentences_html
 from lowland.workflow._stages import OptionalStages
+from lowland.workflow.fitting import first_class
 from lowland.workflow.foreign.maps import read_map
 from lowland.workflow.options import FITTING, RunSettings
 from lowland.workflow.pictures.maps import picture_of_map
 from lowland.workflow.run import classes_in
 from lowland.workflow.summary import summarize
-from lowland.workflow.targets import first_class
 from lowland.workflow.trusting import Judged, Source, judge_map, trust_frame, why_not_judged
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ of a comparison in memory.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from lowland._engines.distances.neighbor_ranks import nearer_in_block, square_di
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.block_search import nearest_in_rows
 from lowland._engines.neighbors.exact_search import exact_query
-from lowland.methods.linear.pca import PCA
+from lowland.chunks.graph import nearest_first
 from lowland.metrics import Quality, mean_relative_rank_errors
 from lowland.metrics._comparison import Comparison, DataPairs, Pairs
 from lowland.metrics._measured import Measured, QualityRow
@@ -32,10 +33,12 @@ from lowland.metrics.coranking import point_scores
 from lowland.metrics.quality import (
     FEWEST_ROWS,
     NEIGHBORHOOD,
+    NOT_MEASURED,
     PAIR_ROWS,
     SHEPARD,
     Maps,
     MeasureEntry,
+    Measures,
     neighborhood_entries,
 )
 from lowland.workflow.streaming.roles import LOOK_SEED
@@ -72,26 +75,22 @@ class Asked(NamedTuple):
     heights: np.ndarray
 
 
-class Lists(NamedTuple):
-    """Numbers (m, k) and distances of the nearest rows so far; -1 and infinity: there is none."""
-
-    ids: np.ndarray
-    heights: np.ndarray
-
-
 def nearest_rows(
     rows: Rows, several: list[Queries], k: int, n_jobs: int | None, monitor: Monitor | None = None
 ) -> list[np.ndarray]:
     """The k nearest other rows (m, k) of several sets of queries, in one pass over the table."""
-    found = rows.total(Search(several, k, n_jobs), merged_lists, monitor, "neighbors")
-    return [lists.ids for lists in found]
+    search = functools.partial(_nearest_in_block, several, k, n_jobs)
+    found = rows.total(search, functools.partial(_nearest_of_both, k), monitor, "neighbors")
+    return [ids for ids, _ in found]
 
 
 def nearer_rows(
     rows: Rows, several: list[Asked], n_jobs: int | None, monitor: Monitor | None = None
 ) -> list[np.ndarray]:
     """The ranks (m, k) of all partners, 1 for the nearest, in one pass over the table."""
-    found = rows.total(Count(several, n_jobs), added, monitor, "ranks")
+    found = rows.total(
+        functools.partial(_nearer_in_block, several, n_jobs), _sums, monitor, "ranks"
+    )
     return [counts + 1 for counts in found]
 
 
@@ -102,38 +101,38 @@ def partner_heights(queries: Queries, partners: np.ndarray, n_jobs: int | None) 
     if queries.metric == "euclidean":
         own = np.repeat(queries.points, k, axis=0)
         return square_distances(own, partners, resolve_n_jobs(n_jobs)).reshape(m, k)
-    parts = partners.reshape(m, k, -1)
-    return np.concatenate(
-        [
-            pair_distances(queries.points[i : i + 1], parts[i], queries.metric, None)
-            for i in range(m)
-        ]
-    )
+    one_each = zip(queries.points[:, None], partners.reshape(m, k, -1), strict=True)
+    return np.concatenate([pair_distances(x, Z, queries.metric, None) for x, Z in one_each])
 
 
-class Search:
-    """The k nearest rows of a block, for several sets of queries."""
+Lists = tuple[np.ndarray, np.ndarray]  # numbers (m, k) and distances of the nearest rows so far
 
-    def __init__(self, several: list[Queries], k: int, n_jobs: int | None) -> None:
-        self.several, self.k, self.n_jobs = several, k, n_jobs
 
-    def __call__(self, block: Block) -> list[Lists]:
-        return [self._of(queries, block) for queries in self.several]
-
-    def _of(self, queries: Queries, block: Block) -> Lists:
+def _nearest_in_block(
+    several: list[Queries], k: int, n_jobs: int | None, block: Block
+) -> list[Lists]:
+    found = []
+    for queries in several:
         X = queries.seen(block.X)
-        wanted = min(self.k + 1, len(X))  # each row finds itself
+        wanted = min(k + 1, len(X))  # each row finds itself
         if queries.metric == "euclidean":
-            threads = resolve_n_jobs(self.n_jobs)
-            ids, heights = exact_query(X, queries.points, wanted, threads, Monitor())
+            ids, heights = exact_query(X, queries.points, wanted, resolve_n_jobs(n_jobs), Monitor())
         else:
             ids, heights = _in_tiles(X, queries, wanted)
         numbers = ids.astype(np.int64) + block.start
         heights = np.where(numbers == queries.numbers[:, None], np.inf, heights)
-        return _first(numbers, heights, self.k)
+        found.append(nearest_first(numbers, heights, k))
+    return found
 
 
-def _in_tiles(X: np.ndarray, queries: Queries, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _nearest_of_both(k: int, a: list[Lists], b: list[Lists]) -> list[Lists]:
+    return [
+        nearest_first(np.hstack([x[0], y[0]]), np.hstack([x[1], y[1]]), k)
+        for x, y in zip(a, b, strict=True)
+    ]
+
+
+def _in_tiles(X: np.ndarray, queries: Queries, k: int) -> Lists:
     m = len(queries.points)
     ids, heights = np.empty((m, k), np.int64), np.empty((m, k))
     for part in row_blocks(m, max(1, TILE // len(X))):
@@ -142,50 +141,24 @@ def _in_tiles(X: np.ndarray, queries: Queries, k: int) -> tuple[np.ndarray, np.n
     return ids, heights
 
 
-def _first(ids: np.ndarray, heights: np.ndarray, k: int) -> Lists:
-    """The k entries of each row that come first by distance, then by number; filled up to k."""
-    ids = np.where(np.isinf(heights), np.int64(-1), ids)
-    if ids.shape[1] < k:
-        more = ((0, 0), (0, k - ids.shape[1]))
-        ids = np.pad(ids, more, constant_values=-1)
-        heights = np.pad(heights, more, constant_values=np.inf)
-    order = np.lexsort((ids, heights))[:, :k]
-    return Lists(np.take_along_axis(ids, order, 1), np.take_along_axis(heights, order, 1))
-
-
-def merged_lists(a: list[Lists], b: list[Lists]) -> list[Lists]:
-    """The nearest of two sets of rows together."""
+def _nearer_in_block(several: list[Asked], n_jobs: int | None, block: Block) -> list[np.ndarray]:
+    """How many rows of the block are nearer than the partners."""
     return [
-        _first(np.hstack([x.ids, y.ids]), np.hstack([x.heights, y.heights]), x.ids.shape[1])
-        for x, y in zip(a, b, strict=True)
+        nearer_in_block(
+            queries.seen(block.X),
+            block.start,
+            queries.points,
+            queries.numbers,
+            partners,
+            heights,
+            queries.metric,
+            resolve_n_jobs(n_jobs),
+        )
+        for queries, partners, heights in several
     ]
 
 
-class Count:
-    """How many rows of a block are nearer than the partners, for several sets of queries."""
-
-    def __init__(self, several: list[Asked], n_jobs: int | None) -> None:
-        self.several, self.n_jobs = several, n_jobs
-
-    def __call__(self, block: Block) -> list[np.ndarray]:
-        threads = resolve_n_jobs(self.n_jobs)
-        return [
-            nearer_in_block(
-                asked.queries.seen(block.X),
-                block.start,
-                asked.queries.points,
-                asked.queries.numbers,
-                asked.partners,
-                asked.heights,
-                asked.queries.metric,
-                threads,
-            )
-            for asked in self.several
-        ]
-
-
-def added(a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:
-    """Counts of two sets of rows together."""
+def _sums(a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
@@ -196,34 +169,38 @@ BASELINE_SHARE = 5  # of the measured rows, one in so many is measured in the PC
 PCA_COLUMNS = 5000  # of wider tables no PCA map is made for comparison
 
 
+class Side(NamedTuple):
+    """The measured rows in the data or in the map, and what is near to them there.
+
+    ``ranks`` are those that the rows near on the other side have on this one.
+    """
+
+    points: np.ndarray
+    near: np.ndarray
+    ranks: np.ndarray
+
+
 class SeenRows(Comparison):
     """Measured rows whose neighbors and ranks among all n rows are known."""
 
     def __init__(
-        self,
-        n: int,
-        numbers: np.ndarray,
-        near: tuple[np.ndarray, np.ndarray],
-        ranks: tuple[np.ndarray, np.ndarray],
-        points: tuple[np.ndarray, np.ndarray],
-        metric: str,
-        n_jobs: int | None = None,
+        self, n: int, numbers: np.ndarray, sides: tuple[Side, Side], metric: str, n_jobs: int | None
     ) -> None:
         self.n, self.rows, self._metric = n, numbers, metric
         self.options = Options(metric, None, None, 0, n_jobs, False, None)
-        self._near, self._ranks, self._points = near, ranks, points
+        self._in_data, self._in_map = sides
 
     def data_neighbors(self, k: int) -> np.ndarray:
-        return self._near[0][:, :k]
+        return self._in_data.near[:, :k]
 
     def map_neighbors(self, k: int) -> np.ndarray:
-        return self._near[1][:, :k]
+        return self._in_map.near[:, :k]
 
     def data_ranks(self, k: int) -> np.ndarray:
-        return self._ranks[0][:, :k]
+        return self._in_data.ranks[:, :k]
 
     def map_ranks(self, k: int) -> np.ndarray:
-        return self._ranks[1][:, :k]
+        return self._in_map.ranks[:, :k]
 
     def pairs(self, most: int = PAIR_ROWS) -> Pairs:
         """All pairs of at most ``most`` of the measured rows."""
@@ -231,16 +208,8 @@ class SeenRows(Comparison):
 
         some = slice(None, None, -(-len(self.rows) // most))
         metric = {"manhattan": "cityblock"}.get(self._metric, self._metric)
-        X, Y = (np.asarray(points[some], np.float64) for points in self._points)
+        X, Y = (np.asarray(s.points[some], np.float64) for s in (self._in_data, self._in_map))
         return Pairs(DataPairs(self.rows[some], pdist(X, metric)), pdist(Y))
-
-
-class MeasuredRows(NamedTuple):
-    """The quality table, the numbers of the measured rows, and values for each of them."""
-
-    table: Quality
-    numbers: np.ndarray
-    per_point: dict[str, np.ndarray]
 
 
 def measured_numbers(
@@ -270,7 +239,7 @@ def measure_rows(
     points: tuple[np.ndarray, np.ndarray] | None = None,
     n_jobs: int | None = None,
     monitor: Monitor | None = None,
-) -> MeasuredRows | None:
+) -> Measures:
     """Measure some rows of a map against all rows; a map of very few rows is not measured.
 
     Parameters
@@ -293,13 +262,13 @@ def measure_rows(
     """
     n = len(data)
     if n < FEWEST_ROWS:
-        return None
+        return NOT_MEASURED
     k = _neighborhood(n)
     X, Y = points or (_points(data, numbers), _points(map_rows, numbers))
     sides = [Queries(X, numbers, metric)]
     if pca is not None and data.shape[1] <= PCA_COLUMNS:
         some = numbers[::BASELINE_SHARE] if len(numbers) > BASELINE_SHARE * FEWEST else numbers
-        view = Projection(pca, Y.shape[1])
+        view = functools.partial(_projected, Placing(pca), Y.shape[1])
         sides.append(Queries(view(X[np.searchsorted(numbers, some)]), some, view=view))
     in_map = Queries(Y, numbers)
     (near_map,) = nearest_rows(map_rows, [in_map], k, n_jobs, monitor)
@@ -315,32 +284,23 @@ def measure_rows(
     asked = _asked([(in_map, near_data)], map_rows, n_jobs)
     (map_ranks,) = nearer_rows(map_rows, asked, n_jobs, monitor)
 
-    near, ranks = (near_data, near_map), (data_ranks, map_ranks)
-    seen = SeenRows(n, numbers, near, ranks, (X, Y), metric, n_jobs)
-    beside = None
-    if near_pca:
-        side = sides[1]
+    sides_of_map = Side(X, near_data, data_ranks), Side(Y, near_map, map_ranks)
+    compared = [SeenRows(n, numbers, sides_of_map, metric, n_jobs)]
+    for side, near in zip(sides[1:], near_pca, strict=True):
         places = np.searchsorted(numbers, side.numbers)
-        beside = SeenRows(
-            *(n, side.numbers),
-            *((near_data[places], near_pca[0]), (pca_ranks[0], pca_ranks[1])),
-            *((X[places], side.points), metric, n_jobs),
-        )
+        in_data = Side(X[places], near_data[places], pca_ranks[0])
+        in_pca = Side(side.points, near, pca_ranks[1])
+        compared.append(SeenRows(n, side.numbers, (in_data, in_pca), metric, n_jobs))
     per_point = {
         "trustworthiness": point_scores(data_ranks, k, n),
         "continuity": point_scores(map_ranks, k, n),
     }
-    return MeasuredRows(_table(seen, beside, k), numbers, per_point)
+    return Measures(_table(compared, k), per_point)
 
 
-class Projection:
-    """The step to the first coordinates on principal axes."""
-
-    def __init__(self, pca: PCA, n_components: int) -> None:
-        self.place, self.n_components = Placing(pca), n_components
-
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        return self.place(np.asarray(X))[:, : self.n_components]
+def _projected(place: Placing, n_components: int, X: np.ndarray) -> np.ndarray:
+    """The first coordinates on principal axes."""
+    return place(np.asarray(X))[:, :n_components]
 
 
 def _points(rows: Rows, numbers: np.ndarray) -> np.ndarray:
@@ -362,37 +322,28 @@ def _neighborhood(n: int) -> int:
     return min(NEIGHBORHOOD, (n - 1) // 2)
 
 
-def _table(seen: SeenRows, pca: SeenRows | None, k: int) -> Quality:
-    n = seen.n
-    both = [seen] if pca is None else [seen, pca]
-    errors = [mean_relative_rank_errors(one, None, k) for one in both]
+def _table(compared: list[SeenRows], k: int) -> Quality:
+    """The lines of the quality table of the map, and of the PCA map if there is one."""
+    n = compared[0].n
+    errors = [mean_relative_rank_errors(one, None, k) for one in compared]
     moved = f"how far ranks of a point's {k} neighbors in the %s moved, relative to them: 0 is best"
     entries = [
         *neighborhood_entries(k),
         MeasureEntry(
-            "false_rank_error",
-            lambda _: [one.false for one in errors],
-            "lower",
-            moved % "map",
+            "false_rank_error", lambda _: [one.false for one in errors], "lower", moved % "map"
         ),
         MeasureEntry(
-            "missing_rank_error",
-            lambda _: [one.missing for one in errors],
-            "lower",
-            moved % "data",
+            "missing_rank_error", lambda _: [one.missing for one in errors], "lower", moved % "data"
         ),
         SHEPARD,
     ]
-    rows, maps, chance = [], Maps(both, both), chance_values(n, k)  # type: ignore[arg-type]
-    for entry in entries:
-        found = entry.measure(maps)
-        beside = found[1] if len(found) > 1 else None
-        rows.append(
-            QualityRow(
-                entry.name, found[0], beside, chance[entry.name], entry.better, entry.meaning
-            )
-        )
-    return Quality(rows, n, len(seen.rows), k)
+    maps, chance = Maps(compared, compared), chance_values(n, k)  # type: ignore[arg-type]
+    rows = []
+    for name, measure, better, meaning in entries:
+        value, *beside = measure(maps)
+        pca = beside[0] if beside else None
+        rows.append(QualityRow(name, value, pca, chance[name], better, meaning))
+    return Quality(rows, n, len(compared[0].rows), k)
 
 
 def chance_values(n: int, k: int) -> dict[str, Measured]:

@@ -8,7 +8,7 @@ types and in its order.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from lowland.tables.finite import fits_float32
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared, prepare, read
 from lowland.tables.several import LABEL, shown_name
+from lowland.tables.writing import names_beside
 from lowland.workflow._display import grouped
 
 LOOKED_AT, FEWEST = 100_000, 1000  # rows
@@ -42,7 +43,7 @@ class Looked(NamedTuple):
     frame: Any  # the sampled rows
     source: str
     options: TableOptions
-    files: tuple[str, str] | None  # the label that names files, and what its note says
+    notes: tuple[str, ...]  # about its files
 
     @property
     def is_whole(self) -> bool:
@@ -57,25 +58,21 @@ class Looked(NamedTuple):
 
 def look_at(rows: Rows, paths: Sequence[str], options: TableOptions, seed: int) -> Looked:
     """Take a sample of rows, which the roles of columns are decided on."""
-    n, p = rows.shape
-    label = None
+    (n, p), notes = rows.shape, ()
     if len(paths) > 1:
         label = free_name(LABEL, list(rows.names or ()))
         rows = _with_files(rows, label, paths)
+        notes = (f"rows of {len(paths)} files; the label {label!r} names them",)
     numbers = min(NUMBERS, available_memory() // 64)
     m = min(LOOKED_AT, max(FEWEST, numbers // max(1, p)))
     chosen = sampled_rows(n, m, (seed + LOOK_SEED) % 2**63)
-    frame = rows.take(chosen).X
-    note = f"rows of {len(paths)} files; the label {label!r} names them"
-    named = None if label is None else (label, note)
-    return Looked(rows, chosen, frame, shown_name(paths), options, named)
+    return Looked(rows, chosen, rows.take(chosen).X, shown_name(paths), options, notes)
 
 
 def read_sample(looked: Looked) -> Table:
     """The sample as a table, whose rows have the numbers that they have among all."""
     table = read(looked.frame, looked.options, name=looked.source)
-    if looked.files is not None:
-        table = dataclasses.replace(table, notes=(looked.files[1], *table.notes))
+    table = dataclasses.replace(table, notes=(*looked.notes, *table.notes))
     if table.has_ids:
         return table
     import polars as pl
@@ -95,51 +92,45 @@ def prepared_sample(looked: Looked, table: Table) -> Prepared:
     return prepared._replace(log=log, rows_read=n)
 
 
+@dataclasses.dataclass(frozen=True)
 class Columns:
-    """The step from a block with all columns to the features of the sample, as a data frame.
+    """The step from a block with all columns to the features of the sample, as a data frame."""
 
-    ``texts`` are label columns that take part in the map; ``dates`` those of them that hold dates.
-    """
+    features: tuple[str, ...]
+    texts: tuple[str, ...]  # label columns that take part in the map
+    dates: tuple[str, ...]  # those of them that hold dates
+    single: bool  # whether the numbers are float32
+    codes: tuple[str, ...]  # of missing values
+    missing: str | None  # what to do about missing values, in words; None: they are allowed
+    order: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        features: Sequence[str],
-        texts: Sequence[str],
-        dates: Sequence[str],
-        *,
-        single: bool,
-        codes: Sequence[str],
-        missing: str | None,
-        order: Sequence[str] = (),
-    ) -> None:
-        self.features, self.texts, self.dates = tuple(features), tuple(texts), tuple(dates)
-        self.names = tuple(order) or (*self.features, *self.texts)
-        self.single, self.codes = single, tuple(codes)
-        self.missing = missing  # what to do about missing values, in words; None: they are allowed
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.order or (*self.features, *self.texts)
 
     @classmethod
     def of(cls, looked: Looked, prepared: Prepared) -> Columns:
         """The columns of a sample that was prepared."""
         options, preparation = looked.options, prepared.preparation
         say = options.spelling.option
-        features = list(prepared.table.feature_names or ())
-        texts: list[str] = []
+        features, texts, dates = tuple(prepared.table.feature_names or ()), (), ()
         if preparation is not None:
-            texts = [str(name) for name in preparation.feature_names_in_[len(features) :]]
+            texts = tuple(map(str, preparation.feature_names_in_[len(features) :]))
+            dates = tuple(preparation.dates or ())
         advice = (
             f"choose {say('missing', 'mean')}, {say('missing', 'median')} or "
             f"{say('missing', 'neighbors')} to fill them, or leave columns out with {say('drop')}"
         )
-        return cls(
-            *(features, texts, (preparation and preparation.dates) or ()),
-            single=looked.is_single(features),
-            codes=options.missing_values,
-            missing=advice if options.missing == "refuse" else None,
-        )
+        missing = advice if options.missing == "refuse" else None
+        single, codes = looked.is_single(features), tuple(options.missing_values)
+        return cls(features, texts, dates, single, codes, missing)
 
     def __call__(self, frame: Any) -> Any:
+        import polars as pl
+
         frame = frame.select(self.names)
-        self._check_finite(frame)
+        infinite = frame.select(pl.selectors.float().is_infinite().sum())
+        _refuse_any("infinite value", infinite, "drop these rows or columns")
         table = as_table(
             frame,
             columns=self.features or None,
@@ -152,67 +143,44 @@ class Columns:
         )
         features = table.features
         if self.features:
-            import polars as pl
-
             features = features.cast(pl.Float32 if self.single else pl.Float64)
-            if self.missing is not None:
-                self._check_missing(features.to_numpy())
+            if self.missing is not None and not all_finite(features.to_numpy()):
+                _refuse_any("missing value", features.select(pl.all().is_nan().sum()), self.missing)
         found = frame_of(dataclasses.replace(table, features=features), self.texts, self.dates)
         return found.select(self.names) if self.texts else found
 
-    def _check_finite(self, frame: Any) -> None:
-        """Refuse infinite values; the caller names the file."""
-        import polars as pl
 
-        flags = frame.select(pl.selectors.float().is_infinite().sum())
-        bad = [f"{column.name!r} ({column[0]})" for column in flags if column[0]]
-        if bad:
-            raise DataError(
-                f"infinite values in {count(len(bad), 'column')}: {listing(bad, quote=False)}; "
-                "drop these rows or columns."
-            )
-
-    def _check_missing(self, values: np.ndarray) -> None:
-        """Refuse missing values; the caller names the file."""
-        if all_finite(values):
-            return
-        counts = np.isnan(values).sum(axis=0)
-        shown = [f"{self.features[i]!r} ({counts[i]})" for i in np.flatnonzero(counts)]
-        raise DataError(
-            f"{count(int(counts.sum()), 'missing value')} in {count(len(shown), 'column')}: "
-            f"{listing(shown, quote=False)}; {self.missing}."
-        )
+def _refuse_any(what: str, numbers: Any, advice: str) -> None:
+    """Refuse values of which there are so many in each column; the caller names the file."""
+    found = {column.name: column[0] for column in numbers if column[0]}
+    if found:
+        shown = listing([f"{name!r} ({n})" for name, n in found.items()], quote=False)
+        values, columns = count(sum(found.values()), what), count(len(found), "column")
+        raise DataError(f"{values} in {columns}: {shown}; {advice}.")
 
 
-class Ready:
-    """The step from the features of a block to the numbers that a method gets."""
-
-    def __init__(self, columns: Columns, preparation: Any) -> None:
-        self.columns, self.preparation = columns, preparation
-
-    def __call__(self, frame: Any) -> np.ndarray:
-        features = self.columns(frame)
-        X = features if self.preparation is None else self.preparation.transform(features)
-        return np.ascontiguousarray(X)
-
-
+@dataclasses.dataclass(frozen=True)
 class Place:
-    """The step from the features of a block to places in the map of a model."""
+    """The step from the features of a block to what a model makes of them.
 
-    def __init__(self, columns: Columns, model: Any, *, named: bool = True) -> None:
-        self.columns, self.model, self.named = columns, model, named
+    The model is that of a map, or a preparation; without one, the features are the result.
+    """
+
+    columns: Columns
+    model: Any
+    named: bool = True  # whether the model knows names of columns
 
     def __call__(self, frame: Any) -> np.ndarray:
         features = self.columns(frame)
         X = features if self.named else np.asarray(features)
-        return np.asarray(self.model.transform(X))
+        return np.ascontiguousarray(X if self.model is None else self.model.transform(X))
 
 
 class Wrapped(NamedTuple):
-    """A chunk whose blocks are changed by ``f``, a small object with a ``key``."""
+    """A chunk whose blocks are changed by ``f``."""
 
     chunk: Any
-    f: Any
+    f: InRoles | InFile
 
     @property
     def n_rows(self) -> int:
@@ -220,7 +188,7 @@ class Wrapped(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        return (*self.chunk.identity, *self.f.key)
+        return (*self.chunk.identity, *dataclasses.astuple(self.f))
 
     @property
     def source(self) -> str:
@@ -242,23 +210,25 @@ class Wrapped(NamedTuple):
             yield each.f(block)
 
 
+@dataclasses.dataclass(frozen=True)
 class InRoles:
-    """A block with features in X and its id and labels beside, under the names that they get."""
+    """A block with features in X, and its id and labels beside, under the names that they get."""
 
-    def __init__(self, columns: Sequence[str], beside: Mapping[str, str]) -> None:
-        self.columns, self.beside = tuple(columns), dict(beside)
-        self.key = (self.columns, tuple(self.beside.items()))
+    columns: tuple[str, ...]
+    beside: tuple[tuple[str, str], ...]  # the names of columns, and those that they get
 
     def __call__(self, block: Block) -> Block:
-        beside = block.X.select(list(self.beside)).rename(self.beside) if self.beside else None
+        names = dict(self.beside)
+        beside = block.X.select(list(names)).rename(names) if names else None
         return block._replace(X=block.X.select(self.columns), beside=beside)
 
 
+@dataclasses.dataclass(frozen=True)
 class InFile:
     """A block with a label that names its file."""
 
-    def __init__(self, label: str, file: str) -> None:
-        self.key = self.label, self.file = label, file
+    label: str
+    file: str
 
     def __call__(self, block: Block) -> Block:
         import polars as pl
@@ -275,41 +245,20 @@ def _with_files(rows: Rows, label: str, paths: Sequence[str]) -> Rows:
     return rows.with_chunks(chunks, [*(rows.names or ()), label])
 
 
-def column_frames(
-    rows: Rows, names: Sequence[str], beside: Mapping[str, str], id_name: Any
-) -> Rows:
+def in_roles(rows: Rows, roles: InRoles, id_name: str | None = None) -> Rows:
     """The table whose blocks are frames of some columns, with others beside under new names."""
-    roles = InRoles(names, beside)
     chunks = [Wrapped(chunk, roles) for chunk in rows.chunks]
-    other = rows.with_chunks(chunks, names, tuple(beside.values()))
+    other = rows.with_chunks(chunks, roles.columns, [new for _, new in roles.beside])
     other.id_name = id_name
     return other
-
-
-def written_names(table: Table, coordinates: Sequence[str]) -> tuple[dict[str, str], str | None]:
-    """The columns beside the map and their names in it, as ``map_frame`` has them; and the id's."""
-    from lowland.tables.writing import free_label
-
-    id_name = None
-    beside: dict[str, str] = {}
-    if table.has_ids:
-        name = table.ids.name
-        id_name = f"{name}_id" if name in coordinates else name
-        beside[name] = id_name
-    reserved = {id_name or table.ids.name, *coordinates}
-    taken = {*reserved, *table.labels.columns}
-    for name in table.labels.columns:
-        new = name
-        if name in reserved:
-            new = free_label(f"{name}_label", taken)
-            taken.add(new)
-        beside[name] = new
-    return beside, id_name
 
 
 def placed_rows(looked: Looked, table: Table, step: Place, q: int, dtype: np.dtype) -> Rows:
     """The places of all rows in q dimensions, with their ids and labels, computed when used."""
     names = coordinate_names(q)
-    beside, id_name = written_names(table, names)
-    frames = column_frames(looked.rows, step.columns.names, beside, id_name)
+    id_name, beside = names_beside(table, names)
+    if table.has_ids:
+        beside = {table.ids.name: id_name, **beside}
+    roles = InRoles(step.columns.names, tuple(beside.items()))
+    frames = in_roles(looked.rows, roles, id_name if table.has_ids else None)
     return frames.map(step, q, names=names, dtype=dtype)
