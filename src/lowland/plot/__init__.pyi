@@ -2,7 +2,6 @@
 
 from lowland.plot._figure import save_figure as save_figure
 from lowland.plot._map_figure import MapFigure as MapFigure
-from lowland.plot.biplots import biplot as biplot
 from lowland.plot.comparison import alignment_map as alignment_map
 from lowland.plot.comparison import compare_maps as compare_maps
 from lowland.plot.comparison import pairs_plot as pairs_plot
@@ -19,13 +18,14 @@ from lowland.plot.grids import u_matrix as u_matrix
 from lowland.plot.images import eigen_images as eigen_images
 from lowland.plot.images import recognition_strip as recognition_strip
 from lowland.plot.images import reconstruction_strip as reconstruction_strip
-from lowland.plot.images import tiled_map as tiled_map
 from lowland.plot.maps import scatter_map as scatter_map
 from lowland.plot.maps import scatter_map_3d as scatter_map_3d
+from lowland.plot.maps import tiled_map as tiled_map
 from lowland.plot.quality import distortion_map as distortion_map
 from lowland.plot.quality import opening_angle_plot as opening_angle_plot
 from lowland.plot.quality import rnx_plot as rnx_plot
 from lowland.plot.quality import shepard_plot as shepard_plot
+from lowland.plot.through_data import biplot as biplot
 from lowland.plot.through_data import curve_through_data as curve_through_data
 from lowland.plot.through_data import grid_through_data as grid_through_data
 from lowland.plot.trust import trust_map as trust_map

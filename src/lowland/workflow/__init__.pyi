@@ -10,9 +10,9 @@ from lowland.workflow.foreign.judging import MapTrust as MapTrust
 from lowland.workflow.foreign.judging import score_map as score_map
 from lowland.workflow.foreign.judging import trust_map as trust_map
 from lowland.workflow.making import make_map as make_map
+from lowland.workflow.placing import PlacedParts as PlacedParts
 from lowland.workflow.placing import PlacedRows as PlacedRows
 from lowland.workflow.placing import place_rows as place_rows
 from lowland.workflow.result import MapResult as MapResult
 from lowland.workflow.selecting import Selection as Selection
 from lowland.workflow.selecting import select_columns as select_columns
-from lowland.workflow.streaming.placing import PlacedParts as PlacedParts
