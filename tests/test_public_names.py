@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,6 +63,14 @@ def test_public_names_and_signatures_are_those_of_the_list():
     now = public_names()
     gone, new = sorted(set(listed) - set(now)), sorted(set(now) - set(listed))
     assert (gone, new) == ([], []), "see the first lines of this file"
+
+
+def test_no_exported_name_is_that_of_a_module_of_its_package():
+    """Once it is imported, the module would be found in place of what is exported."""
+    for name in lowland._MODULES:
+        package = importlib.import_module(f"lowland.{name}")
+        modules = {module.name for module in pkgutil.iter_modules(getattr(package, "__path__", []))}
+        assert not modules & set(package.__all__), name
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from lowland.metrics.quality import NEIGHBORHOOD, measure_map
+from lowland.metrics.quality_table import NEIGHBORHOOD, measure_map
 from lowland.workflow import make_map
 from support.cases import each
 

@@ -111,7 +111,7 @@ def test_costly_measures_of_large_maps_take_fewer_rows(irregular, monkeypatch):
     monkeypatch.setattr("lowland.metrics._views.SECONDS", 3e-4)
     monkeypatch.setattr("lowland.metrics._views.SECONDS_PER_ROW", 0.0)
     monkeypatch.setattr("lowland.metrics._views.FEWEST", 10)
-    module = importlib.import_module("lowland.metrics.quality")
+    module = importlib.import_module("lowland.metrics.quality_table")
     monkeypatch.setattr(module, "PAIR_ROWS", 80)
     X = irregular(300, 5)
     table = metrics.quality(X, X[:, :2])

@@ -22,7 +22,7 @@ from lowland.workflow.comparing.running import run_comparison
 from lowland.workflow.options import RunOptions, RunSettings
 from support.cases import each
 
-MEASURING = importlib.import_module("lowland.metrics.quality")  # the name is a function, too
+MEASURING = importlib.import_module("lowland.metrics.quality_table")
 TABLE = "height,width,depth\n" + "".join(
     f"{i * 1.5},{(i * 7) % 5},{(i * i) % 11}\n" for i in range(12)
 )

@@ -14,120 +14,33 @@ each measure takes all rows if this is cheap, else a sample; the numbers are flo
 ``standard_error``.
 """
 
-from lowland.metrics._comparison import Comparison
-from lowland.metrics._measured import Measured, Quality, QualityRow
-from lowland.metrics.coranking import (
-    RankErrors,
-    RnxCurve,
-    continuity,
-    coranking_matrix,
-    lcmc,
-    mean_relative_rank_errors,
-    neighbor_recall,
-    point_continuity,
-    point_trust,
-    rnx_auc,
-    rnx_curve,
-    trustworthiness,
-)
-from lowland.metrics.dimension import (
-    Dimension,
-    DistanceConcentration,
-    Hubness,
-    chance_shares,
-    distance_concentration,
-    elbow,
-    hubness,
-    intrinsic_dimension,
-)
-from lowland.metrics.gaps import Gap, gap_test, inner_gaps
-from lowland.metrics.hills import IslandStability, island_stability, islands
-from lowland.metrics.home import MapAgreement, PointHome, map_agreement, point_home
-from lowland.metrics.labels import knn_accuracy, neighborhood_hit, silhouette
-from lowland.metrics.missing import (
-    chance_of_missing,
-    missing_neighbors,
-    missing_p_values,
-    strangers,
-)
-from lowland.metrics.procrustes import match_accuracy, match_rank, match_ranks
-from lowland.metrics.quality import quality
-from lowland.metrics.selecting import SelectionCurve, selection_curve
-from lowland.metrics.stress import (
-    BarnesHutCost,
-    ShepardDiagram,
-    barnes_hut_cost,
-    explained_variance,
-    kruskal_stress1,
-    point_stress,
-    raw_stress,
-    reconstruction_error,
-    residual_variance,
-    sammon_stress,
-    scale_normalized_stress,
-    shepard_correlation,
-    shepard_diagram,
-)
+from lowland._base.exports import exports
 
-__all__ = [
-    "BarnesHutCost",
-    "Comparison",
-    "Dimension",
-    "DistanceConcentration",
-    "Gap",
-    "Hubness",
-    "IslandStability",
-    "MapAgreement",
-    "Measured",
-    "PointHome",
-    "Quality",
-    "QualityRow",
-    "RankErrors",
-    "RnxCurve",
-    "SelectionCurve",
-    "ShepardDiagram",
-    "barnes_hut_cost",
-    "chance_of_missing",
-    "chance_shares",
-    "continuity",
-    "coranking_matrix",
-    "distance_concentration",
-    "elbow",
-    "explained_variance",
-    "gap_test",
-    "hubness",
-    "inner_gaps",
-    "intrinsic_dimension",
-    "island_stability",
-    "islands",
-    "knn_accuracy",
-    "kruskal_stress1",
-    "lcmc",
-    "map_agreement",
-    "match_accuracy",
-    "match_rank",
-    "match_ranks",
-    "mean_relative_rank_errors",
-    "missing_neighbors",
-    "missing_p_values",
-    "neighbor_recall",
-    "neighborhood_hit",
-    "point_continuity",
-    "point_home",
-    "point_stress",
-    "point_trust",
-    "quality",
-    "raw_stress",
-    "reconstruction_error",
-    "residual_variance",
-    "rnx_auc",
-    "rnx_curve",
-    "sammon_stress",
-    "scale_normalized_stress",
-    "selection_curve",
-    "shepard_correlation",
-    "shepard_diagram",
-    "silhouette",
-    "strangers",
-    "trustworthiness",
-]
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "lowland.metrics._comparison": "Comparison",
+        "lowland.metrics._measured": "Measured Quality QualityRow",
+        "lowland.metrics.coranking": """
+            RankErrors RnxCurve continuity coranking_matrix lcmc mean_relative_rank_errors
+            neighbor_recall point_continuity point_trust rnx_auc rnx_curve trustworthiness
+        """,
+        "lowland.metrics.dimension": """
+            Dimension DistanceConcentration Hubness chance_shares distance_concentration elbow
+            hubness intrinsic_dimension
+        """,
+        "lowland.metrics.gaps": "Gap gap_test inner_gaps",
+        "lowland.metrics.hills": "IslandStability island_stability islands",
+        "lowland.metrics.home": "MapAgreement PointHome map_agreement point_home",
+        "lowland.metrics.labels": "knn_accuracy neighborhood_hit silhouette",
+        "lowland.metrics.missing": "chance_of_missing missing_neighbors missing_p_values strangers",
+        "lowland.metrics.procrustes": "match_accuracy match_rank match_ranks",
+        "lowland.metrics.quality_table": "quality",
+        "lowland.metrics.selecting": "SelectionCurve selection_curve",
+        "lowland.metrics.stress": """
+            BarnesHutCost ShepardDiagram barnes_hut_cost explained_variance kruskal_stress1
+            point_stress raw_stress reconstruction_error residual_variance sammon_stress
+            scale_normalized_stress shepard_correlation shepard_diagram
+        """,
+    },
+)

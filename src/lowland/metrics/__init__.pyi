@@ -44,7 +44,7 @@ from lowland.metrics.missing import strangers as strangers
 from lowland.metrics.procrustes import match_accuracy as match_accuracy
 from lowland.metrics.procrustes import match_rank as match_rank
 from lowland.metrics.procrustes import match_ranks as match_ranks
-from lowland.metrics.quality import quality as quality
+from lowland.metrics.quality_table import quality as quality
 from lowland.metrics.selecting import SelectionCurve as SelectionCurve
 from lowland.metrics.selecting import selection_curve as selection_curve
 from lowland.metrics.stress import BarnesHutCost as BarnesHutCost

@@ -14,7 +14,7 @@ import numpy as np
 
 from lowland._base.errors import DataError
 from lowland._base.validation import column_names, is_sparse
-from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
+from lowland.metrics.quality_table import NOT_MEASURED, Measures, measure_map
 from lowland.report.page import render
 from lowland.report.summary import Card, Summary, Values
 from lowland.trust import Trust, affordable_rows, trust

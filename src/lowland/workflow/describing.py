@@ -14,7 +14,7 @@ from lowland._base.options import takes_options
 from lowland._base.validation import is_sparse
 from lowland.methods.linear.pca import PCA
 from lowland.metrics import distance_concentration, intrinsic_dimension
-from lowland.metrics.quality import FEWEST_ROWS, NEIGHBORHOOD
+from lowland.metrics.quality_table import FEWEST_ROWS, NEIGHBORHOOD
 from lowland.preparation.preparation import Preparation
 from lowland.tables import Table
 from lowland.tables.columns.categories import frame_of, take_part, why_refused

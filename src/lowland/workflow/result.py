@@ -13,7 +13,7 @@ import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.rows.parts import Parts
-from lowland.metrics.quality import Measures
+from lowland.metrics.quality_table import Measures
 from lowland.tables import check_free, map_frame, staged_outputs, write_frame
 from lowland.tables.formats.h5ad_writing import map_key, plain, uns_params, write_h5ad
 from lowland.tables.preparing import Prepared

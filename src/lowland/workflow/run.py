@@ -14,7 +14,7 @@ from lowland._base.base import Reducer
 from lowland._base.errors import ParameterError
 from lowland._base.interrupts import stopped_by_interrupt
 from lowland.methods.linear.pca import PCA
-from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
+from lowland.metrics.quality_table import NOT_MEASURED, Measures, measure_map
 from lowland.neighbors import NeighborGraph
 from lowland.tables import Table
 from lowland.tables.options import TableOptions

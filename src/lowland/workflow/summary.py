@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._base.base import Reducer
-from lowland.metrics.quality import Measures
+from lowland.metrics.quality_table import Measures
 from lowland.report.summary import Images, Values
 from lowland.report.thumbnails import image_rows, shrunk
 from lowland.report.viewer_data import MOST_COLUMNS, MOST_VALUE_BYTES

@@ -11,7 +11,7 @@ import numpy as np
 
 from lowland._base.errors import count
 from lowland.metrics import Quality
-from lowland.metrics.quality import Measures
+from lowland.metrics.quality_table import Measures
 from lowland.tables import Table, check_free, coordinate_names, map_frame
 from lowland.workflow._display import picture_html
 from lowland.workflow._stages import OptionalStages, Stages

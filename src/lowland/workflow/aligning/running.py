@@ -16,7 +16,7 @@ from lowland._base.chain import JointModel
 from lowland._base.errors import ParameterError, StoppedError, count, unknown_name
 from lowland._base.interrupts import stopped_by_interrupt
 from lowland._base.options import takes_options
-from lowland.metrics.quality import NOT_MEASURED, Measures, measure_map
+from lowland.metrics.quality_table import NOT_MEASURED, Measures, measure_map
 from lowland.tables.options import ALIGNING, TableOptions
 from lowland.workflow._parameters import MAP_DEFAULTS, RENAMED, RUN_PARAMETERS, method_parameters
 from lowland.workflow._stages import OptionalStages, Stages, peak_memory

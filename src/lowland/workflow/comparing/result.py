@@ -12,7 +12,7 @@ import numpy as np
 
 from lowland._base.html import html_lines, html_table
 from lowland._engines.linalg.procrustes import align, turned_like
-from lowland.metrics.quality import Measures
+from lowland.metrics.quality_table import Measures
 from lowland.tables import map_frame
 from lowland.tables.preparing import Prepared
 from lowland.trust import Trust

@@ -14,7 +14,7 @@ from lowland._base.errors import DataError, LowlandError, ParameterError, Stoppe
 from lowland._base.interrupts import ends_stage
 from lowland._base.options import takes_options
 from lowland.metrics.missing import LISTED
-from lowland.metrics.quality import NOT_MEASURED
+from lowland.metrics.quality_table import NOT_MEASURED
 from lowland.neighbors import knn_graph
 from lowland.tables.options import TABLE, TableOptions
 from lowland.trust import Trust, affordable_rows

@@ -13,7 +13,7 @@ import numpy as np
 from lowland._base.errors import DataError, count
 from lowland._base.options import takes_options
 from lowland.metrics import Quality
-from lowland.metrics.quality import NOT_MEASURED, Measures
+from lowland.metrics.quality_table import NOT_MEASURED, Measures
 from lowland.report.foreign import ForeignMap
 from lowland.tables import staged_outputs, write_frame
 from lowland.tables.options import FOREIGN, TableOptions

@@ -30,7 +30,7 @@ from lowland.metrics._measured import Measured, QualityRow
 from lowland.metrics._options import Options
 from lowland.metrics._views import COUNT, FEWEST
 from lowland.metrics.coranking import point_scores
-from lowland.metrics.quality import (
+from lowland.metrics.quality_table import (
     FEWEST_ROWS,
     NEIGHBORHOOD,
     NOT_MEASURED,

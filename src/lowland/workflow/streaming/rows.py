@@ -25,7 +25,7 @@ from lowland._base.rows.table import Rows
 from lowland.chunks.opening import open_rows
 from lowland.chunks.refining import refined
 from lowland.methods.linear.pca import PCA
-from lowland.metrics.quality import Measures
+from lowland.metrics.quality_table import Measures
 from lowland.tables import Table
 from lowland.tables.options import TableOptions
 from lowland.tables.preparing import Prepared
