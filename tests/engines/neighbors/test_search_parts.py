@@ -18,7 +18,7 @@ from lowland._engines.neighbors.block_search import (
     stored_neighbors,
 )
 from lowland._engines.neighbors.exact_search import exact_join, exact_query, spatial_order
-from lowland._engines.neighbors.tree_search import tree_search
+from lowland._engines.neighbors.tree_search import tree_of, tree_search
 from support.cases import each
 from support.searches import in_order, others
 
@@ -174,7 +174,7 @@ def test_the_size_of_blocks_of_sparse_rows_changes_nothing(monkeypatch, tile, me
     rng = np.random.default_rng(0)
     dense = np.where(rng.random((45, 12)) < 0.3, rng.integers(1, 4, (45, 12)), 0).astype(float)
     X = scipy.sparse.csr_matrix(dense)
-    found = sparse_search(X, X, 6, metric, True, Monitor())
+    found = sparse_search(X, None, 6, metric, Monitor())
     ids, distances = in_order(others(cdist(dense, dense, metric)), 6)
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-15)
@@ -197,7 +197,7 @@ def test_sparse_search_never_makes_the_data_dense(monkeypatch):
     )
     X.sum_duplicates()
     for metric in ("euclidean", "cosine"):
-        sparse_search(X, X, 3, metric, True, Monitor())
+        sparse_search(X, None, 3, metric, Monitor())
     assert shapes
     assert all(shape[1] == 30 for shape in shapes)
 
@@ -228,11 +228,11 @@ def test_the_tree_orders_ties_and_copies_by_row_number(metric, levels, k):
     X = np.random.default_rng(levels).integers(0, levels, (150, 2)).astype(float)
     name = {"manhattan": "cityblock"}.get(metric, metric)
     ids, distances = in_order(others(cdist(X, X, name)), k)
-    found = tree_search(X, X, k, metric, None, True, 2)
+    found = tree_search(tree_of(X), None, k, metric, None, 2, Monitor())
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-15)
     ids, distances = in_order(cdist(X + 0.5, X, name), k)
-    found = tree_search(X, X + 0.5, k, metric, None, False, 1)
+    found = tree_search(tree_of(X), X + 0.5, k, metric, None, 1, Monitor())
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-15)
 
@@ -240,7 +240,7 @@ def test_the_tree_orders_ties_and_copies_by_row_number(metric, levels, k):
 @pytest.mark.parametrize("p", [1, 1.5, 3, np.inf])
 def test_the_tree_takes_the_exponent_of_minkowski(p):
     X = np.random.default_rng(0).gamma(1.0, size=(120, 3))
-    found = tree_search(X, X, 7, "minkowski", {"p": p}, True, 1)
+    found = tree_search(tree_of(X), None, 7, "minkowski", {"p": p}, 1, Monitor())
     ids, distances = in_order(others(cdist(X, X, "minkowski", p=p)), 7)
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-13)

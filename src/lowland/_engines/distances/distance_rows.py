@@ -19,20 +19,8 @@ from lowland import _native
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
 from lowland._base.validation import is_sparse
+from lowland._engines.distances import metrics
 from lowland._engines.distances.filter_space import panel_width
-from lowland._engines.distances.metrics import (
-    TREE_COLUMNS,
-    Directions,
-    canonical,
-    check_metric,
-    check_values,
-    from_products,
-    has_directions,
-    pair_distances,
-    pairs_at_once,
-    tree_exponent,
-    unit_power,
-)
 from lowland._engines.linalg.products import row_blocks
 
 # Lengths and directions of sparse rows.
@@ -82,9 +70,9 @@ def check_distances(D: Any, argument: str, *, square: bool) -> None:
 
 def rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Rows as the search takes them, and which of them have no direction (None: no matter)."""
-    check_values(X, metric, argument)
-    if has_directions(metric):
-        return Directions.of(X, metric)
+    metrics.check_values(X, metric, argument)
+    if metrics.has_directions(metric):
+        return metrics.Directions.of(X, metric)
     return np.ascontiguousarray(X), None
 
 
@@ -117,7 +105,7 @@ class DistanceTiles:
 
     def __init__(self, X: Any, metric: Any, metric_params: dict[str, Any] | None = None) -> None:
         self.X = X.tocsr() if is_sparse(X) else np.asarray(X)
-        self.metric = canonical(metric)
+        self.metric = metrics.canonical(metric)
         self.params = dict(metric_params or {})
         self.n, self.n_features = self.X.shape
         self.precomputed = isinstance(self.metric, str) and self.metric == "precomputed"
@@ -125,8 +113,8 @@ class DistanceTiles:
         if self.precomputed and (is_sparse(X) or self.n != self.n_features):
             kind = "a sparse matrix" if is_sparse(X) else f"shape {self.X.shape}"
             raise DataError(f'metric="precomputed" needs a square array of distances; got {kind}.')
-        suited = self.n_features <= TREE_COLUMNS and unit_power(self.metric) == 1
-        self.tree_exponent = tree_exponent(self.metric, self.params) if suited else None
+        suited = self.n_features <= metrics.TREE_COLUMNS and metrics.unit_power(self.metric) == 1
+        self.tree_exponent = metrics.tree_exponent(self.metric, self.params) if suited else None
 
     def dense(self, rows: Any) -> np.ndarray:
         """Rows of X as a dense float64 array."""
@@ -141,7 +129,7 @@ class DistanceTiles:
         # sparse rows become dense by parts, so that the table as a whole never does
         step = max(1, TILE // self.n_features) if is_sparse(self.X) else max(1, there.shape[0])
         parts = [
-            pair_distances(here, _dense(there[some]), self.metric, self.params)
+            metrics.pair_distances(here, _dense(there[some]), self.metric, self.params)
             for some in row_blocks(there.shape[0], step)
         ]
         return parts[0] if len(parts) == 1 else np.hstack(parts)
@@ -158,7 +146,7 @@ class DistanceTiles:
 
     def blocks(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """The rows, so many at a time that their distances to all others are one tile."""
-        step = max(1, pairs_at_once(self.metric, TILE) // max(self.n, self.n_features))
+        step = max(1, metrics.pairs_at_once(self.metric, TILE) // max(self.n, self.n_features))
         for part in row_blocks(rows.size, step):
             yield rows[part]
 
@@ -197,14 +185,14 @@ def distance_rows(
     ``packed_bytes`` bounds the memory for a packed copy of dense rows. A larger copy is made in
     parts, again for every block of rows. None: one copy of any size.
     """
-    check_metric(X, metric, metric_params)
-    metric = canonical(metric)
+    metrics.check_metric(X, metric, metric_params)
+    metric = metrics.canonical(metric)
     if metric == "precomputed":
         check_distances(X, "X", square=True)
         return GivenRows(DistanceTiles(X, metric))  # which refuses sparse graphs
     if is_sparse(X):
         return SparseRows(X, metric)
-    if from_products(metric):
+    if metrics.from_products(metric):
         return DenseRows(X, metric, threads, packed_bytes)
     return OtherRows(X, metric, metric_params)
 
@@ -212,7 +200,7 @@ def distance_rows(
 def blocks_of(rows: np.ndarray, n: int, metric: Any = "euclidean") -> Iterator[np.ndarray]:
     """The rows, some at a time: few enough for the caches, enough to reuse each point."""
     if callable(metric):
-        for part in row_blocks(len(rows), max(1, pairs_at_once(metric, CACHED) // n)):
+        for part in row_blocks(len(rows), max(1, metrics.pairs_at_once(metric, CACHED) // n)):
             yield rows[part]
         return
     step = max(1, CACHED // n, min(BUSY_ROWS, TILE // n))
@@ -247,7 +235,7 @@ class DenseRows:
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
         fits = self.packed_bytes is None or self.rows.nbytes <= self.packed_bytes
         D = self._to_packed(rows, since) if fits else self._to_parts(rows, since)
-        if has_directions(self.metric):
+        if metrics.has_directions(self.metric):
             D /= 2
             if self.empty is not None:
                 D[self.empty[rows, None] != self.empty[None, since:]] = 1.0

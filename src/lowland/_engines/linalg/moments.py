@@ -17,13 +17,7 @@ from lowland import _native
 from lowland._base.monitor import Monitor
 from lowland._base.traits import Estimate
 from lowland._base.validation import all_finite, canonical, is_sparse
-from lowland._engines.linalg.products import (
-    BLOCK_ROWS,
-    contiguous_blocks,
-    mirror,
-    row_blocks,
-    rows_within,
-)
+from lowland._engines.linalg import products
 
 # Overflow leaves infinity or NaN in the sums, which callers check.
 may_overflow = np.errstate(over="ignore", invalid="ignore")
@@ -70,16 +64,19 @@ def _dense_moments(X: np.ndarray, threads: int, monitor: Monitor) -> Moments:
     n, p = X.shape
     shift = pilot(X)
     sums, scatter = np.zeros(p), np.zeros((p, p))
-    block_sums, block_scatter = np.empty(p), np.zeros((p, p)) if n > BLOCK_ROWS else scatter
-    with monitor.phase("covariance", total=-(-n // BLOCK_ROWS)) as phase:
-        for _, block in contiguous_blocks(X):
+    block_sums, block_scatter = (
+        np.empty(p),
+        np.zeros((p, p)) if n > products.BLOCK_ROWS else scatter,
+    )
+    with monitor.phase("covariance", total=-(-n // products.BLOCK_ROWS)) as phase:
+        for _, block in products.contiguous_blocks(X):
             _native.scatter_matrix(block, shift, block_sums, block_scatter, threads)
             sums += block_sums
             if block_scatter is not scatter:
                 scatter += block_scatter
             phase.advance()
     offset = sums / n  # the mean relative to the pilot
-    mirror(scatter)
+    products.mirror(scatter)
     scatter -= n * np.outer(offset, offset)
     return Moments(n, shift + offset, scatter)
 
@@ -149,7 +146,7 @@ def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
         return mean, squares
     first = X[0].astype(np.float64)  # differences from a row are exact where nothing varies
     mean, squares = first.copy(), np.zeros(p)
-    for at, block in contiguous_blocks(X, rows_within(8 * p)):
+    for at, block in products.contiguous_blocks(X, products.rows_within(8 * p)):
         deviations = block - first
         center = deviations.mean(axis=0)
         deviations -= center
@@ -174,7 +171,7 @@ def known_moments(X: np.ndarray) -> KnownMoments:
     As in :func:`column_moments`, a column that does not vary has its value as mean, and 0.
     """
     n, p = X.shape
-    blocks = list(row_blocks(n, rows_within(32 * p)))
+    blocks = list(products.row_blocks(n, products.rows_within(32 * p)))
     known = sum(((~np.isnan(X[rows])).sum(axis=0) for rows in blocks), np.zeros(p, int))
     if known.min() == n:
         return KnownMoments(known, *column_moments(X))

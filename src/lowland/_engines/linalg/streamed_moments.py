@@ -10,20 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._base import validation
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block
 from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.validation import (
-    all_finite,
-    check_size,
-    column_names,
-    dense_if_small,
-    is_sparse,
-    largest_value,
-    refuse_empty_columns,
-)
 from lowland._engines.linalg.moments import Moments, column_moments, known_moments, merge, moments
 
 
@@ -61,8 +53,8 @@ def survey(
             alternative="map the rows by PCA of a sample first",
         )
     found: Survey = rows.total(Surveying(scatter, n_jobs), merged, monitor, "survey")
-    check_size(found.greatest)
-    refuse_empty_columns(found.known == 0, column_names(rows))
+    validation.check_size(found.greatest)
+    validation.refuse_empty_columns(found.known == 0, validation.column_names(rows))
     return found
 
 
@@ -81,10 +73,10 @@ class Surveying:
         self.scatter, self.n_jobs = scatter, n_jobs
 
     def __call__(self, block: Block) -> Survey:
-        X = dense_if_small(block.X)
+        X = validation.dense_if_small(block.X)
         n, p = X.shape
-        greatest = largest_value(X)
-        if is_sparse(X) or all_finite(X):
+        greatest = validation.largest_value(X)
+        if validation.is_sparse(X) or validation.all_finite(X):
             known = np.full(p, n, np.int64)
             if not self.scatter:
                 return Survey(n, known, *column_moments(X), greatest, None)
@@ -100,8 +92,8 @@ class Filling:
         self.mean, self.n_jobs = mean, n_jobs
 
     def __call__(self, block: Block) -> Moments:
-        X = dense_if_small(block.X)
-        if not is_sparse(X) and not all_finite(X):
+        X = validation.dense_if_small(block.X)
+        if not validation.is_sparse(X) and not validation.all_finite(X):
             X = np.where(np.isnan(X), self.mean, X).astype(X.dtype)
         return _moments_of(X, self.n_jobs)
 

@@ -81,60 +81,59 @@ def block_search(
 
 def metric_search(
     X: np.ndarray,
-    queries: np.ndarray,
+    queries: np.ndarray | None,
     k: int,
     metric: Any,
     metric_params: dict[str, Any] | None,
-    self_join: bool,
     monitor: Monitor,
 ) -> NeighborLists:
-    """The k nearest rows of X for each query, in any metric of dense rows."""
+    """The k nearest rows of X for each query, in any metric of dense rows.
+
+    None asks for the neighbors of the rows of X themselves, without the row itself.
+    """
+    asked = X if queries is None else queries
 
     def distances(rows: slice) -> np.ndarray:
-        return pair_distances(queries[rows], X, metric, metric_params)
+        return pair_distances(asked[rows], X, metric, metric_params)
 
     step = pairs_at_once(metric, TILE) // len(X)
-    return block_search(len(queries), len(X), k, distances, self_join, monitor, step)
+    return block_search(len(asked), len(X), k, distances, queries is None, monitor, step)
 
 
-def sparse_search(
-    X: Any, queries: Any, k: int, metric: str, self_join: bool, monitor: Monitor
-) -> NeighborLists:
+def sparse_search(X: Any, queries: Any, k: int, metric: str, monitor: Monitor) -> NeighborLists:
     """Euclidean, squared Euclidean or cosine neighbors of CSR rows, which stay sparse.
 
-    Candidates come from products of sparse rows; distances of those near the k-th are computed
-    again from differences, so that equal rows are at distance 0 exactly.
+    As :func:`metric_search`. Candidates come from products of sparse rows; distances of those near
+    the k-th are computed again from differences, so that equal rows are at distance 0 exactly.
     """
-    X, queries = X.astype(np.float64), queries.astype(np.float64)
+    import scipy.sparse
+
+    X, among = scipy.sparse.csr_matrix(X, dtype=np.float64), queries is None
+    asked = X if among else scipy.sparse.csr_matrix(queries, dtype=np.float64)
     if metric == "cosine":
-        X, queries = unit_rows(X), unit_rows(queries)
-    squares, query_squares = row_squares(X), row_squares(queries)
+        X, asked = unit_rows(X), unit_rows(asked)
+    squares, asked_squares = row_squares(X), row_squares(asked)
     transposed = X.T.tocsc()
-    found = NeighborLists.empty(queries.shape[0], k)
-    step = max(1, min(queries.shape[0], TILE // X.shape[0]))
-    with monitor.phase("neighbors", total=queries.shape[0]) as phase:
-        for rows in row_blocks(queries.shape[0], step):
-            block = queries[rows]
-            D = np.asarray((block @ transposed).toarray())
-            D *= -2
-            D += query_squares[rows, None]
-            D += squares
-            own = np.arange(rows.start, rows.stop) if self_join else None
-            if own is not None:
-                D[own - rows.start, own] = np.inf
-            _refine(D, block, X, query_squares[rows], squares, k)
-            if metric == "cosine":
-                D /= 2
-                empty, no_query = squares == 0, query_squares[rows] == 0
-                D[np.ix_(no_query, ~empty)] = 1.0
-                D[np.ix_(~no_query, empty)] = 1.0
-            elif metric == "euclidean":
-                np.sqrt(np.maximum(D, 0.0, out=D), out=D)
-            if own is not None:
-                D[own - rows.start, own] = np.inf
-            found.put(rows, D)
-            phase.advance(len(D))
-    return found
+
+    def distances(rows: slice) -> np.ndarray:
+        block = asked[rows]
+        D = np.asarray((block @ transposed).toarray())
+        D *= -2
+        D += asked_squares[rows, None]
+        D += squares
+        if among:
+            D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = np.inf
+        _refine(D, block, X, asked_squares[rows], squares, k)
+        if metric == "cosine":
+            D /= 2
+            empty, no_query = squares == 0, asked_squares[rows] == 0
+            D[np.ix_(no_query, ~empty)] = 1.0
+            D[np.ix_(~no_query, empty)] = 1.0
+        elif metric == "euclidean":
+            np.sqrt(np.maximum(D, 0.0, out=D), out=D)
+        return D
+
+    return block_search(asked.shape[0], X.shape[0], k, distances, among, monitor)
 
 
 def _refine(

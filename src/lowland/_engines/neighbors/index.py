@@ -21,17 +21,9 @@ from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError, check_name, shown
 from lowland._base.monitor import Monitor
 from lowland._base.validation import is_sparse, largest
+from lowland._engines.distances import metrics
 from lowland._engines.distances.distance_rows import rows_of, true_distances
 from lowland._engines.distances.filter_space import filter_scale
-from lowland._engines.distances.metrics import (
-    TREE_COLUMNS,
-    canonical,
-    check_metric,
-    from_products,
-    metrics_with,
-    settle_empty,
-    tree_exponent,
-)
 from lowland._engines.neighbors import block_search, tree_search
 from lowland._engines.neighbors.cell_index import CellIndex
 from lowland._engines.neighbors.exact_search import BOX_COLUMNS, ExactIndex
@@ -46,17 +38,14 @@ METHODS = ("auto", "exact", "cells", "tree")
 def check_search(X: Any, metric: Any, params: dict[str, Any] | None, method: str) -> None:
     """Refuse an algorithm that does not exist, or that does not work for the metric."""
     check_name("method", method, METHODS)
-    check_metric(X, metric, params)
-    metric = canonical(metric)
-    if method == "cells" and (not from_products(metric) or is_sparse(X)):
+    metrics.check_metric(X, metric, params)
+    metric = metrics.canonical(metric)
+    fact = {"cells": "products", "tree": "tree"}.get(method)
+    if fact and (is_sparse(X) or metric not in metrics.metrics_with(fact)):
         raise ParameterError(
-            f"method='cells' works for dense data and {', '.join(metrics_with('products'))}, "
-            f"not for metric={metric!r}; use method='auto'."
-        )
-    if method == "tree" and (tree_exponent(metric) is None or is_sparse(X)):
-        raise ParameterError(
-            f"method='tree' works for dense data and {', '.join(metrics_with('tree'))}, "
-            f"not for metric={metric!r}; use method='auto'."
+            f"method={method!r} works for dense data and "
+            f"{', '.join(metrics.metrics_with(fact))}, not for metric={metric!r}; "
+            "use method='auto'."
         )
 
 
@@ -105,7 +94,7 @@ class NeighborIndex:
         check_search(X, metric, metric_params, method)
         check_k(k, X.shape[0], X.shape[0])
         self.X, self.k, self.params = X, k, metric_params
-        self.metric, self.method = canonical(metric), method
+        self.metric, self.method = metrics.canonical(metric), method
         self._lock = threading.Lock()
         self._ready: dict[np.dtype, _Points] = {}
         if self.metric == "precomputed":
@@ -114,9 +103,9 @@ class NeighborIndex:
         if self._sparse:
             return
         self._rows, self._empty = rows_of(X, self.metric, "X")
-        self._scale = filter_scale(self._rows) if from_products(self.metric) else 1.0
+        self._scale = filter_scale(self._rows) if metrics.from_products(self.metric) else 1.0
         self._regime = query_regime(X, self.metric, method)
-        if approximate and method == "auto" and from_products(self.metric):
+        if approximate and method == "auto" and metrics.from_products(self.metric):
             self._regime = "cells" if len(X) >= INDEX_ROWS else self._regime
         if self._regime == "cells" and len(X) < LEAST_ROWS:
             self._regime = "exact"
@@ -137,34 +126,33 @@ class NeighborIndex:
                 f"queries have {queries.shape[1]} columns, but the fitted rows have "
                 f"{self.X.shape[1]}."
             )
-        n, dtype = self.X.shape[0], float_of(queries)
+        n = self.X.shape[0]
         if self._sparse or is_sparse(queries):
-            return self._query_sparse(queries, monitor)
+            found = block_search.sparse_search(self.X, queries, self.k, self.metric, monitor)
+            return as_graph(*found, queries, n, self.metric)
         asked, empty_asked = rows_of(queries, self.metric, "queries")
         kind = np.promote_types(self._rows.dtype, asked.dtype)
-        asked, recall = asked.astype(kind, copy=False), _Recall(None, 0)
+        asked, recall = asked.astype(kind, copy=False), EXACT
         # Kernels compare float64 queries with float32 rows, too.
-        kind = self._rows.dtype if from_products(self.metric) else kind
+        kind = self._rows.dtype if metrics.from_products(self.metric) else kind
         points = self._points(kind, threads, monitor)
         if self._regime == "tree":
             ids, distances = tree_search.tree_search(
-                points.X, asked, self.k, self.metric, self.params, False, threads, monitor,
-                points.index,
-            )  # fmt: skip
+                points.index, asked, self.k, self.metric, self.params, threads, monitor
+            )
         elif points.index is not None:
             ids, squares = self._by_index(points, asked, threads, monitor)
             distances = true_distances(squares, self.metric)
             if isinstance(points.index, CellIndex):
-                recall = _Recall(points.index.recall, points.index.sample_rows)
+                recall = Recall(points.index.recall, points.index.sample_rows)
         else:
             ids, distances = block_search.metric_search(
-                points.X, asked, self.k, self.metric, self.params, False, monitor
+                points.X, asked, self.k, self.metric, self.params, monitor
             )
         empty = self._empty
         if empty is not None and empty_asked is not None and (empty.any() or empty_asked.any()):
-            settle_empty(ids, distances, empty, empty_asked, False)
-        name = self.metric if isinstance(self.metric, str) else "callable"
-        return NeighborGraph(ids, distances.astype(dtype, copy=False), n, name, *recall)
+            metrics.settle_empty(ids, distances, empty, empty_asked, False)
+        return as_graph(ids, distances, queries, n, self.metric, recall)
 
     def _by_index(
         self, points: _Points, asked: np.ndarray, threads: int, monitor: Monitor
@@ -176,8 +164,9 @@ class NeighborIndex:
         else:
             near = np.abs(asked).max(axis=1) <= FARTHEST
             ids, squares = points.index.query(asked[near], self.k, threads, monitor)
-            search = (points.X, asked[~near], self.k, "sqeuclidean", None, False, monitor)
-            far_ids, far_squares = block_search.metric_search(*search)
+            far_ids, far_squares = block_search.metric_search(
+                points.X, asked[~near], self.k, "sqeuclidean", None, monitor
+            )
             order = np.argsort(np.append(np.flatnonzero(near), np.flatnonzero(~near)))
             ids = np.concatenate([ids, far_ids])[order]
             squares = np.concatenate([squares, far_squares])[order]
@@ -199,19 +188,9 @@ class NeighborIndex:
             index = tree_search.tree_of(rows)
         elif self._regime == "cells":
             index = CellIndex(rows, self.k, threads, monitor)
-        elif from_products(self.metric):
+        elif metrics.from_products(self.metric):
             index = ExactIndex(rows, threads)
         return _Points(rows, index)
-
-    def _query_sparse(self, queries: Any, monitor: Monitor) -> NeighborGraph:
-        import scipy.sparse
-
-        rows, asked = scipy.sparse.csr_matrix(self.X), scipy.sparse.csr_matrix(queries)
-        ids, distances = block_search.sparse_search(
-            rows, asked, self.k, self.metric, False, monitor
-        )
-        distances = distances.astype(float_of(queries), copy=False)
-        return NeighborGraph(ids, distances, self.X.shape[0], self.metric)
 
 
 class _Points(NamedTuple):
@@ -221,9 +200,14 @@ class _Points(NamedTuple):
     index: Any
 
 
-class _Recall(NamedTuple):
+class Recall(NamedTuple):
+    """The share of the true neighbors that were found, and of how many rows it is known."""
+
     share: float | None
     sample_rows: int
+
+
+EXACT = Recall(None, 0)
 
 
 def query_fitted(
@@ -260,12 +244,23 @@ def query_regime(X: np.ndarray, metric: Any, method: str) -> str:
     if method != "auto":
         return method
     n, p = X.shape
-    tree = p <= TREE_COLUMNS and n > LEAST_ROWS and tree_exponent(metric) is not None
-    if from_products(metric):
+    tree = (
+        p <= metrics.TREE_COLUMNS and n > LEAST_ROWS and metrics.tree_exponent(metric) is not None
+    )
+    if metrics.from_products(metric):
         tree = tree and p <= PRUNED_COLUMNS and n >= PRUNED_ROWS
     return "tree" if tree else "exact"
 
 
-def float_of(X: Any) -> Any:
-    """The type of the distances of rows X."""
-    return np.float32 if X.dtype == np.float32 else np.float64
+def as_graph(
+    ids: np.ndarray,
+    distances: np.ndarray,
+    asked: Any,
+    n_points: int,
+    metric: Any,
+    recall: Recall = EXACT,
+) -> NeighborGraph:
+    """What a search found for the rows ``asked``, in their float type."""
+    name = metric if isinstance(metric, str) else "callable"
+    dtype = np.float32 if asked.dtype == np.float32 else np.float64
+    return NeighborGraph(ids, distances.astype(dtype, copy=False), n_points, name, *recall)

@@ -32,12 +32,14 @@ from lowland._engines.neighbors.duplicates import equal_rows, expand
 from lowland._engines.neighbors.exact_search import exact_join
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.index import (
+    EXACT,
     PRUNED_COLUMNS,
     PRUNED_ROWS,
     NeighborIndex,
+    Recall,
+    as_graph,
     check_k,
     check_search,
-    float_of,
     query_regime,
 )
 
@@ -62,10 +64,10 @@ def neighbor_graph(
     check_k(k, X.shape[0] - 1, X.shape[0])
     metric = canonical(metric)
     if metric == "precomputed":
-        return _graph(_given(X, k, True, monitor), X, X.shape[0], metric)
+        return as_graph(*_given(X, k, True, monitor), X, X.shape[0], metric)
     if is_sparse(X):
-        lists = block_search.sparse_search(X, X, k, metric, True, monitor)
-        return _graph(lists, X, X.shape[0], metric)
+        lists = block_search.sparse_search(X, None, k, metric, monitor)
+        return as_graph(*lists, X, X.shape[0], metric)
     method = _regime(X, k, metric, method)
     rows, empty = rows_of(X, metric, "X")
     equal = None if callable(metric) else equal_rows(rows, threads, only_if_many=True)
@@ -73,8 +75,9 @@ def neighbor_graph(
     if equal is not None:
         rows = np.ascontiguousarray(rows[equal.first])
     inner_k = min(k, n_distinct - 1)
-    rows, scale = _for_filter(rows, metric, method)
-    recall, sample = None, 0
+    # rows of a size that float32 can square
+    scale = filter_scale(rows) if from_products(metric) and method != "tree" else 1.0
+    rows, recall = rows if scale == 1.0 else rows * scale, EXACT
     if inner_k == 0:
         ids, distances = np.empty((1, 0), np.int32), np.empty((1, 0))
     elif method == "cells":
@@ -82,26 +85,24 @@ def neighbor_graph(
         approximate = cells_join(rows, inner_k, threads, rng, monitor)
         ids, squares = approximate.found
         distances = true_distances(squares / scale / scale, metric)
-        recall, sample = approximate.recall, approximate.sample_rows
+        recall = Recall(approximate.recall, approximate.sample_rows)
     elif method == "tree":
+        tree = tree_search.tree_of(rows)
         ids, distances = tree_search.tree_search(
-            rows, rows, inner_k, metric, metric_params, True, threads, monitor
+            tree, None, inner_k, metric, metric_params, threads, monitor
         )
     elif from_products(metric):
         exact = exact_join(rows, inner_k, threads, monitor)
         ids, distances = exact.ids, true_distances(exact.squares / scale / scale, metric)
     else:
         ids, distances = block_search.metric_search(
-            rows, rows, inner_k, metric, metric_params, True, monitor
+            rows, None, inner_k, metric, metric_params, monitor
         )
     if equal is not None:
         ids, distances = expand(equal, ids, distances, k)
     if empty is not None and empty.any():
         settle_empty(ids, distances, empty, empty, True)
-    name = metric if isinstance(metric, str) else "callable"
-    return NeighborGraph(
-        ids, distances.astype(float_of(X), copy=False), X.shape[0], name, recall, sample
-    )
+    return as_graph(ids, distances, X, X.shape[0], metric, recall)
 
 
 def neighbor_query(
@@ -158,7 +159,8 @@ def given_neighbors(D: Any, k: int, *, monitor: Monitor | None = None) -> Neighb
     Of a sparse matrix only stored entries are distances.
     """
     check_k(k, D.shape[1], D.shape[1])
-    return _graph(_given(D, k, False, monitor or Monitor()), D, D.shape[1], "precomputed")
+    found = _given(D, k, False, monitor or Monitor())
+    return as_graph(*found, D, D.shape[1], "precomputed")
 
 
 def stored_graph(D: Any, k: int, *, at_least: int = 1) -> NeighborGraph:
@@ -169,7 +171,7 @@ def stored_graph(D: Any, k: int, *, at_least: int = 1) -> NeighborGraph:
     """
     check_distances(D, "X", square=True)
     found = block_search.stored_neighbors(D, k, True, at_least=at_least)
-    return _graph(found, D, D.shape[0], "precomputed")
+    return as_graph(*found, D, D.shape[0], "precomputed")
 
 
 def neighbor_graph_cost(n: int, p: int, k: int) -> Estimate:
@@ -214,12 +216,6 @@ def _tree_rows(k: int, p: int) -> float:
     return PRUNED_ROWS * max(1.0, k / 15) * (1.0 if p <= 3 else 4.0)
 
 
-def _for_filter(rows: np.ndarray, metric: Any, method: str) -> tuple[np.ndarray, float]:
-    """Rows of a size that float32 can square, and by what they were multiplied."""
-    scale = filter_scale(rows) if from_products(metric) and method != "tree" else 1.0
-    return rows if scale == 1.0 else rows * scale, scale
-
-
 def _given(D: Any, k: int, self_join: bool, monitor: Monitor) -> NeighborLists:
     argument = "X" if self_join else "queries"
     check_distances(D, argument, square=self_join)
@@ -230,9 +226,3 @@ def _given(D: Any, k: int, self_join: bool, monitor: Monitor) -> NeighborLists:
         return D[rows].astype(np.float64)
 
     return block_search.block_search(D.shape[0], D.shape[1], k, distances, self_join, monitor)
-
-
-def _graph(found: NeighborLists, given: Any, n_points: int, metric: Any) -> NeighborGraph:
-    name = metric if isinstance(metric, str) else "callable"
-    distances = found.distances.astype(float_of(given), copy=False)
-    return NeighborGraph(found.ids, distances, n_points, name)

@@ -22,34 +22,30 @@ def tree_of(X: np.ndarray) -> Any:
 
 
 def tree_search(
-    X: np.ndarray,
-    queries: np.ndarray,
+    tree: Any,
+    queries: np.ndarray | None,
     k: int,
     metric: str,
     metric_params: dict[str, Any] | None,
-    self_join: bool,
     threads: int,
-    monitor: Monitor | None = None,
-    tree: Any = None,
+    monitor: Monitor,
 ) -> NeighborLists:
-    """The k nearest rows of X for each query, by (distance, row number).
+    """The k nearest rows of a :func:`tree_of` rows for each query, by (distance, row number).
 
-    ``tree`` is the one that :func:`tree_of` grows from X.
+    None asks for the neighbors of the rows themselves, without the row itself.
     """
     p = tree_exponent(metric, metric_params)
     assert p is not None
-    tree = tree_of(X) if tree is None else tree
-    points, asked = tree.data, queries.astype(np.float64)
-    wanted = min(k + self_join + SPARE, len(points))
+    points, among = tree.data, queries is None
+    asked = points if queries is None else queries.astype(np.float64)
+    wanted = min(k + among + SPARE, len(points))
     found = NeighborLists.empty(len(asked), k)
-    with (monitor or Monitor()).phase("neighbors", total=len(asked)) as phase:
+    with monitor.phase("neighbors", total=len(asked)) as phase:
         for block in row_blocks(len(asked), 2**15):
             rows = np.arange(block.start, block.stop)
             _, ids = tree.query(asked[rows], wanted, p=p, workers=threads)
-            own = rows if self_join else None
-            found.ids[rows], found.distances[rows] = _ranked(
-                points, asked[rows], ids.reshape(len(rows), wanted), own, k, p
-            )
+            ids, own = ids.reshape(len(rows), wanted), rows if among else None
+            found.ids[rows], found.distances[rows] = _ranked(points, asked[rows], ids, own, k, p)
             phase.advance(len(rows))
     if metric == "sqeuclidean":
         np.square(found.distances, out=found.distances)
