@@ -19,7 +19,7 @@ from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import log_likelihood
-from lowland._engines.gaussian_processes.streamed import streamed_bound
+from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_bound
 from lowland._engines.kernels.kernel_operators import Kernel, kernel_matrix
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
@@ -200,7 +200,8 @@ class Problem(NamedTuple):
         by_Z = now.Z
         try:
             if self.n_inducing:
-                L = streamed_bound(*process, X, now.Z, self.Y, self.threads, self.n_columns)
+                at = SparseProcess(*process, X, now.Z)
+                L = sparse_bound(at, self.Y, self.n_columns, self.threads)
                 by_Z = L.Z
             else:
                 L = log_likelihood(*process, X, self.Y, self.n_columns, self.threads)

@@ -11,8 +11,8 @@ from lowland._base.memory import require_memory
 from lowland._engines.gaussian_processes import stochastic
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import Posterior, exact_posterior, log_likelihood
+from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_posterior
 from lowland._engines.gaussian_processes.stochastic import minus_log_prior
-from lowland._engines.gaussian_processes.streamed import streamed_posterior
 from lowland._engines.graphs.components import connect
 from lowland._engines.graphs.geodesics import shortest_paths
 from lowland._engines.graphs.weights import symmetrize
@@ -103,7 +103,7 @@ class State(NamedTuple):
         process = (covariance, self.theta, self.log_noise, self.X)
         if self.Z is None:
             return exact_posterior(*process, Y, threads)
-        return streamed_posterior(*process, self.Z, Y, threads)
+        return sparse_posterior(SparseProcess(*process, self.Z), Y, threads)
 
 
 def in_length_scales(covariance: Covariance, state: State) -> tuple[State, np.ndarray]:
@@ -187,18 +187,18 @@ def train_sparsely(
 ) -> Trained:
     """The bound by inducing points in place of the likelihood, on all rows or on growing parts."""
     found = stochastic.train(
-        *(covariance, start.theta, start.log_noise, start.X, start.Z, _with_fewer_columns(Y)),
+        SparseProcess(covariance, start.theta, start.log_noise, start.X, start.Z),
+        _with_fewer_columns(Y),
+        run,
         max_iter=max_iter,
-        rng=run.rng,
-        threads=run.threads,
-        monitor=run.monitor,
         tol=tol,
         bounds=_bounds(covariance),
         step=step,
         in_parts=in_parts,
         n_columns=Y.shape[1],
     )
-    state = State(found.X, found.theta, found.log_noise, found.Z)
+    _, theta, log_noise, X, Z = found.process
+    state = State(X, theta, log_noise, Z)
     return Trained(state, found.bound / Y.size, found.losses, found.n_iter)
 
 

@@ -15,7 +15,7 @@ from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.gaussian_processes.exact import exact_posterior
-from lowland._engines.gaussian_processes.streamed import streamed_posterior
+from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_posterior
 from lowland._engines.kernels.kernel_values import median_distance
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
@@ -221,7 +221,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
             if exact:
                 posterior = exact_posterior(*process, Y, run.threads)
             else:
-                posterior = streamed_posterior(*process, found.Z, Y, run.threads)
+                posterior = sparse_posterior(SparseProcess(*process, found.Z), Y, run.threads)
             if space is not None:
                 posterior = posterior._replace(weights=posterior.weights @ space.axes)
         self._keep(posterior, places.var(axis=0))
