@@ -39,7 +39,7 @@ from lowland._engines.embedding.repulsion import choose_repulsion, repulsion_cos
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
-from lowland._engines.neighbors.index import check_k
+from lowland._engines.neighbors.search import check_k
 from lowland.chunks.graph import knn_graph
 from lowland.methods.embedding.tsne import TSNE
 

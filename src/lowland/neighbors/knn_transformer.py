@@ -24,12 +24,15 @@ from lowland._base.validation import (
 from lowland._engines.distances.distance_rows import check_distances
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.index import METHODS, check_k, check_search, query_fitted
 from lowland._engines.neighbors.search import (
+    METHODS,
+    check_k,
+    check_search,
     given_neighbors,
     joins_by_cells,
     neighbor_graph,
     neighbor_query,
+    query_fitted,
     query_method,
 )
 

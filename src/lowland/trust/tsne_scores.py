@@ -29,8 +29,7 @@ from lowland._engines.linalg.eigen import eigenvalues
 from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import neighbor_graph, stored_graph
+from lowland._engines.neighbors.search import neighbor_graph, query_fitted, stored_graph
 
 ALL_PAIRS = 5_000  # rows of a map up to which all are measured by default
 EXACT_Z = 100_000  # rows up to which Z is summed over all pairs

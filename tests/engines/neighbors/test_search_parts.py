@@ -16,9 +16,10 @@ from lowland._engines.neighbors.block_search import (
     nearest_in_rows,
     sparse_search,
     stored_neighbors,
+    tree_of,
+    tree_search,
 )
 from lowland._engines.neighbors.exact_search import exact_join, exact_query, spatial_order
-from lowland._engines.neighbors.tree_search import tree_of, tree_search
 from support.cases import each
 from support.searches import in_order, others
 

@@ -20,7 +20,7 @@ from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
 from lowland._base.validation import is_sparse
 from lowland._engines.distances import metrics
-from lowland._engines.distances.filter_space import panel_width
+from lowland._engines.distances.filter_space import packed
 from lowland._engines.linalg.products import row_blocks
 
 # Lengths and directions of sparse rows.
@@ -152,7 +152,7 @@ class DistanceTiles:
 
 
 def _dense(part: Any) -> np.ndarray:
-    return np.asarray(part.toarray() if is_sparse(part) else part, np.float64)
+    return np.ascontiguousarray(part.toarray() if is_sparse(part) else part, np.float64)
 
 
 CACHED = 1 << 19  # distances that fit into the cache: 4 MB
@@ -255,19 +255,13 @@ class DenseRows:
         for start in range(since, self.n, step):
             part = self.rows[start : start + step]
             distances = np.empty((len(rows), len(part)))
-            self._fill(self._pack(part), rows, distances)
+            self._fill(packed(part, self.threads), rows, distances)
             D[:, start - since : start - since + len(part)] = distances
         return D
 
     def _fill(self, panels: np.ndarray, rows: np.ndarray, D: np.ndarray) -> None:
         root = self.metric == "euclidean"
         _native.distance_rows(panels, self.rows[rows], root, D, self.threads)
-
-    def _pack(self, points: np.ndarray) -> np.ndarray:
-        width, d = panel_width(points.dtype), points.shape[1]
-        panels = np.empty((-(-len(points) // width), d, width), points.dtype)
-        _native.pack_points(points, panels, self.threads)
-        return panels
 
     @property
     def panels(self) -> np.ndarray:
@@ -278,7 +272,7 @@ class DenseRows:
                 task=f"a packed copy of {self.n} rows",
                 alternative="measure a part of the rows",
             )
-            self._panels = self._pack(self.rows)
+            self._panels = packed(self.rows, self.threads)
         return self._panels
 
 
@@ -346,3 +340,55 @@ class OtherRows:
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
         return self.source.tile(rows, slice(since, None))
+
+
+# Distances of new rows to fitted rows in any metric, by blocks; no row depends on the others.
+
+
+class CrossDistances:
+    """d(x, y_j) for new rows x and the fitted rows y_j, in float64.
+
+    A row that is equal to a fitted row is at distance 0 from it. Sparse rows are made dense, some
+    at a time, never the whole table.
+    """
+
+    def __init__(
+        self, points: Any, metric: Any, metric_params: dict[str, Any] | None, threads: int
+    ) -> None:
+        metrics.check_metric_params(metrics.canonical(metric), metric_params)
+        self.metric, self.threads = metrics.canonical(metric), threads
+        self.params, self.n = metric_params or {}, points.shape[0]
+        self.panels: np.ndarray | None = None
+        self.points = points if is_sparse(points) else _dense(points)
+        if metrics.from_products(self.metric) and not is_sparse(points):
+            rows, self.empty = rows_of(self.points, self.metric, "X")
+            self.panels = packed(rows, threads)
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """Some rows of X at a time, with their distances to all fitted rows."""
+        step = max(BUSY_ROWS, TILE // max(self.n, X.shape[1]))
+        if callable(self.metric):
+            step = max(1, metrics.pairs_at_once(self.metric, TILE) // self.n)
+        for rows in row_blocks(X.shape[0], step):
+            yield rows, self.of(_dense(X[rows]))
+
+    def of(self, X: np.ndarray) -> np.ndarray:
+        """Distances of a few dense rows."""
+        if is_sparse(self.points):
+            step = max(1, TILE // X.shape[1])
+            parts = [self.points[rows] for rows in row_blocks(self.n, step)]
+            shared = (self.metric, self.params, self.threads)
+            return np.hstack([CrossDistances(_dense(part), *shared).of(X) for part in parts])
+        if self.panels is None:
+            both = DistanceTiles(np.vstack([self.points, X]), self.metric, self.params)
+            n = len(self.points)
+            return both.tile(slice(n, None), slice(0, n))
+        rows, empty = rows_of(X, self.metric, "X")
+        D = np.empty((len(X), self.n))
+        _native.distance_rows(self.panels, rows, self.metric == "euclidean", D, self.threads)
+        if metrics.has_directions(self.metric):
+            D /= 2
+            assert self.empty is not None
+            assert empty is not None
+            D[empty[:, None] != self.empty] = 1.0
+        return D

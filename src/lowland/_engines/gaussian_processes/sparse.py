@@ -34,8 +34,12 @@ import numpy as np
 
 from lowland._base.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance, Slopes
-from lowland._engines.gaussian_processes.exact import Posterior
-from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
+from lowland._engines.gaussian_processes.exact import (
+    Posterior,
+    inverse_from,
+    lower_factor,
+    solve_lower,
+)
 from lowland._engines.linalg.products import row_blocks, rows_within, times
 
 JITTER = 1e-6  # share of the mean variance that is added to the diagonal of Kz

@@ -230,13 +230,9 @@ class _Task(NamedTuple):
         threads = self.run.threads
         posterior = sparse_posterior(state, self.Y[seen], threads)
         starts = likely_starts(posterior, self.Y, state.X[:CANDIDATES], threads)
-        task: dict[str, Any] = {
-            "n_steps": PLACE_STEPS,
-            "threads": threads,
-            "n_columns": self.n_columns,
-        }
-        new = place_rows(posterior, self.Y, starts, **task)
-        old = place_rows(posterior, self.Y[seen], state.X, **task)
+        how: dict[str, Any] = {"n_steps": PLACE_STEPS, "n_columns": self.n_columns}
+        new = place_rows(posterior, self.Y, starts, threads=threads, **how)
+        old = place_rows(posterior, self.Y[seen], state.X, threads=threads, **how)
         keeping = old.energy <= new.energy[seen]
         new.X[seen[keeping]] = old.X[keeping]
         return state._replace(X=new.X)

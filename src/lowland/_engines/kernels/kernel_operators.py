@@ -22,7 +22,7 @@ from lowland._base.errors import DataError
 from lowland._base.memory import available_memory
 from lowland._base.traits import Estimate
 from lowland._base.validation import is_sparse, largest_value
-from lowland._engines.distances.filter_space import panel_width
+from lowland._engines.distances.filter_space import packed
 from lowland._engines.kernels.kernel_values import between, diagonal_of, of_product
 from lowland._engines.linalg import products
 from lowland._engines.linalg.moments import column_moments
@@ -175,11 +175,7 @@ class DenseKernel(KernelMatrix):
         return Z
 
     def _packed(self, Y: Any) -> np.ndarray:
-        Z, dtype = self._scaled(Y), self.dtype
-        width = panel_width(dtype)
-        panels = np.empty((-(-len(Z) // width), Z.shape[1], width), dtype)
-        _native.pack_points(Z.astype(dtype, copy=False), panels, self.threads)
-        return panels
+        return packed(self._scaled(Y).astype(self.dtype, copy=False), self.threads)
 
     @property
     def panels(self) -> np.ndarray:

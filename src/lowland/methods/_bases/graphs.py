@@ -26,8 +26,7 @@ from lowland._base.models.checks import (
 from lowland._base.params import fitted, param
 from lowland._base.traits import Reading
 from lowland._base.validation import as_dense, dense_if_small, is_sparse
-from lowland._engines.distances.cross_distances import CrossDistances
-from lowland._engines.distances.distance_rows import check_distances
+from lowland._engines.distances.distance_rows import CrossDistances, check_distances
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.graphs.components import ConnectedGraph, connect, connected_components
 from lowland._engines.graphs.geodesics import geodesics_of_new_rows
@@ -38,8 +37,12 @@ from lowland._engines.neighbors.graph import (
     check_fitted_rows,
     no_fitted_rows,
 )
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, stored_graph
+from lowland._engines.neighbors.search import (
+    given_neighbors,
+    neighbor_graph,
+    query_fitted,
+    stored_graph,
+)
 
 
 class NeighborGraphReducer(Reducer):

@@ -24,8 +24,12 @@ from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.local_stress.objective import RADIAL, Law
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, neighbor_graph_cost
+from lowland._engines.neighbors.search import (
+    given_neighbors,
+    neighbor_graph,
+    neighbor_graph_cost,
+    query_fitted,
+)
 from lowland.methods._bases.distances import FLOAT64_ROWS
 from lowland.methods.curvilinear._radial import ALL_ROWS, LANDMARKS, RadialReducer
 

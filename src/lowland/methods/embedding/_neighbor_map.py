@@ -19,8 +19,12 @@ from lowland._base.validation import is_sparse
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.graph import NeighborGraph, no_fitted_rows
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, stored_graph
+from lowland._engines.neighbors.search import (
+    given_neighbors,
+    neighbor_graph,
+    query_fitted,
+    stored_graph,
+)
 
 NEIGHBOR_BYTES = 64  # of one neighbor of a new row: candidates, distance, affinity
 PLACED_BYTES = 1 << 28  # of the new rows that are placed at a time

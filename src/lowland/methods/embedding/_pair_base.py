@@ -42,8 +42,12 @@ from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import given_neighbors, neighbor_graph, neighbor_graph_cost
+from lowland._engines.neighbors.search import (
+    given_neighbors,
+    neighbor_graph,
+    neighbor_graph_cost,
+    query_fitted,
+)
 from lowland._engines.stress import initial_map
 from lowland.methods.embedding._pairs import (
     MORE_CANDIDATES,

@@ -16,7 +16,7 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.gaussian_processes.stochastic import training_cost
 from lowland._engines.linalg.principal_axes import principal_axes_cost
-from lowland._engines.neighbors.index import query_fitted
+from lowland._engines.neighbors.search import query_fitted
 from lowland.methods.latent._base import (
     MOST_INDUCING,
     GaussianProcessReducer,

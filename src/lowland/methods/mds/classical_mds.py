@@ -19,7 +19,7 @@ from lowland._base.rows.table import Rows
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.traits import Card, Estimate
 from lowland._base.validation import is_sparse
-from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.distance_rows import CrossDistances
 from lowland._engines.distances.metrics import canonical
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import by_covariance, principal_axes_cost

@@ -26,7 +26,7 @@ from lowland._base.validation import (
     needs_ranges,
     ranges_between,
 )
-from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.distance_rows import CrossDistances
 from lowland._engines.linalg.products import BLOCK_BYTES, times_cost
 from lowland._engines.stress.classical_scaling import (
     classical_scaling_cost,

@@ -23,8 +23,12 @@ from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.procrustes import align
 from lowland._engines.linalg.products import row_blocks, rows_within, times
 from lowland._engines.neighbors.duplicates import EqualRows, equal_rows
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost, neighbor_query
+from lowland._engines.neighbors.search import (
+    neighbor_graph,
+    neighbor_graph_cost,
+    neighbor_query,
+    query_fitted,
+)
 from lowland._engines.stress.classical_scaling import of_rows
 from lowland.methods.unfolding._sculpting import (
     Relations,
