@@ -18,7 +18,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.moments import Moments, moments
 from lowland._engines.linalg.principal_axes import column_scale
-from lowland._engines.linalg.row_axes import moments_of_chunks
+from lowland._engines.linalg.streamed_moments import moments_of_chunks
 from lowland.selection._base import Selector
 
 

@@ -22,9 +22,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._base.monitor import Monitor
-from lowland._base.traits import Estimate
 from lowland._engines.embedding.divergence import Forces
-from lowland._engines.embedding.repulsion import repulsion_cost
 
 LONGEST = 5.0
 LOOK = 50
@@ -112,14 +110,6 @@ def descend(
             break
     final = divergence.loss(walk.Y)
     return Descent(walk.map(), np.array([*losses, final]), step, walk.rows)
-
-
-def descent_step_cost(n: int, d: int, k: int, dof: float = 1.0, method: str = "auto") -> Estimate:
-    """Time on two cores of one step with k neighbors per row, and memory of the descent."""
-    edges = 1.6 * n * k  # of the symmetric affinities
-    repulsion = repulsion_cost(n, d, dof, method)
-    seconds = 2e-5 + 8e-10 * edges + 1e-8 * n * d + repulsion.seconds
-    return Estimate(seconds, 8 * edges + 24.0 * n * d + repulsion.n_bytes)
 
 
 class _Walk:

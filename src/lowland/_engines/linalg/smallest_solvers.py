@@ -29,8 +29,14 @@ import scipy.sparse.linalg
 from lowland._base.memory import available_memory, require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.validation import is_sparse
-from lowland._engines.linalg.block_lanczos import LargestPairs, Operator, block_lanczos
-from lowland._engines.linalg.dense_eigen import fix_signs, is_small, lapack_pairs
+from lowland._engines.linalg.eigen import (
+    LargestPairs,
+    Operator,
+    block_lanczos,
+    fix_signs,
+    is_small,
+    lapack_pairs,
+)
 from lowland._engines.linalg.products import matrix_times
 from lowland._engines.linalg.skyline import Skyline, SkylineCholesky, plan_skyline
 

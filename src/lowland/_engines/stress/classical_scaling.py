@@ -18,7 +18,6 @@ import numpy as np
 from lowland._base.monitor import Monitor
 from lowland._base.traits import Estimate
 from lowland._engines.linalg import products
-from lowland._engines.linalg.centering import CenteredOperator, double_center
 from lowland._engines.linalg.eigen import (
     all_eigenpairs,
     all_pairs_cost,
@@ -30,7 +29,12 @@ from lowland._engines.linalg.eigen import (
     operator_pairs_cost,
 )
 from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
-from lowland._engines.linalg.products import row_blocks, rows_within
+from lowland._engines.linalg.products import (
+    CenteredOperator,
+    double_center,
+    row_blocks,
+    rows_within,
+)
 
 
 class Scaling(NamedTuple):

@@ -18,7 +18,7 @@ import scipy.sparse
 
 from lowland import _native
 from lowland._engines.embedding.particle_mesh import DISTANCE, Field, ParticleMesh
-from lowland._engines.graphs.multigrid import graph_multigrid
+from lowland._engines.graphs.laplacian import graph_multigrid
 from lowland._engines.neighbors.search import given_neighbors, neighbor_query
 from lowland._engines.stress.majorization import Evaluation
 from lowland._engines.stress.objective import ListedPairs

@@ -19,17 +19,15 @@ from lowland._base.threads import limit_blas
 from lowland._base.traits import Reading
 from lowland._base.validation import dense_if_small, is_sparse, is_usual, largest_value
 from lowland._engines.kernels.kernel_operators import (
+    BY_COLUMNS,
     KERNELS,
     Kernel,
     KernelMatrix,
     checked_values,
     kernel_matrix,
-    panel_blocks,
-)
-from lowland._engines.kernels.kernel_values import (
-    BY_COLUMNS,
     kernel_scale,
     median_distance,
+    panel_blocks,
     sample_distances,
 )
 from lowland._engines.linalg import products

@@ -16,8 +16,11 @@ from lowland._base.rows.fitting import needs_memory
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Card, Estimate
 from lowland._base.validation import check_size
-from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
-from lowland._engines.kernels.kernel_values import kernel_scale
+from lowland._engines.kernels.kernel_operators import (
+    kernel_matrix_cost,
+    kernel_product_cost,
+    kernel_scale,
+)
 from lowland._engines.linalg.eigen import largest_pairs_cost, operator_pairs_cost
 from lowland.methods.kernel._axes import (
     DENSE_ROWS,

@@ -32,7 +32,11 @@ from lowland._engines.linalg.principal_axes import (
     principal_axes_cost,
 )
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.row_axes import by_krylov_in_chunks, moments_of_chunks, sums_of_columns
+from lowland._engines.linalg.streamed_moments import (
+    by_krylov_in_chunks,
+    moments_of_chunks,
+    sums_of_columns,
+)
 
 LEAST_NOISE = 1e-8  # of the mean variance: the likelihood of rows in a plane has no bound
 MEMORY = 10  # steps that are combined

@@ -16,12 +16,11 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.gaussian_processes.exact import exact_posterior
 from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_posterior
-from lowland._engines.kernels.kernel_values import median_distance
+from lowland._engines.kernels.kernel_operators import median_distance
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.network.layers import apply
-from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost
+from lowland._engines.network.layers import RowSpace, apply, row_space, row_space_cost
 from lowland.methods.latent._back_training import (
     Constraint,
     Perceptron,

@@ -16,7 +16,7 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
-from lowland._engines.network.row_space import row_space, row_space_cost
+from lowland._engines.network.layers import row_space, row_space_cost
 from lowland.methods.latent._base import GaussianProcessReducer, Process, placed_rows
 from lowland.methods.latent._bayesian_training import Problem, train
 

@@ -21,7 +21,7 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.moments import Moments, largest_square
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance, by_gram, by_krylov
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.row_axes import by_krylov_in_chunks, sums_of_columns
+from lowland._engines.linalg.streamed_moments import by_krylov_in_chunks, sums_of_columns
 from lowland.methods.linear._component_count import component_count
 from lowland.methods.linear._moments import SMALL, MomentsReducer
 

@@ -17,8 +17,7 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.network.adam import Plan, Trained, train
-from lowland._engines.network.layers import Network, apply, jacobian
-from lowland._engines.network.row_space import row_space, row_space_cost
+from lowland._engines.network.layers import Network, apply, jacobian, row_space, row_space_cost
 from lowland.methods.neural._autoencoder_training import (
     STEPS,
     Halves,

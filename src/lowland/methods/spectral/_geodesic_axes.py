@@ -20,8 +20,8 @@ from lowland._base.memory import available_memory, require_memory
 from lowland._base.monitor import Monitor
 from lowland._engines.graphs.geodesics import shortest_path_blocks, shortest_paths
 from lowland._engines.linalg import products
-from lowland._engines.linalg.centering import CenteredOperator, double_center
 from lowland._engines.linalg.eigen import BLOCK_WIDTH, LargestPairs, is_small, largest_eigenpairs
+from lowland._engines.linalg.products import CenteredOperator, double_center
 from lowland._engines.stress.classical_scaling import gower_placement
 
 # Edges within a radius: what Isomap does to graphs.

@@ -29,9 +29,12 @@ from lowland._engines.linalg.skyline import line_up
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import given_neighbors, neighbor_query, query_fitted
-from lowland._engines.patches.patch_sums import PatchDistances, PatchRows, Points, across_bridges
 from lowland._engines.patches.patch_weights import (
+    PatchDistances,
+    PatchRows,
+    Points,
     Tangents,
+    across_bridges,
     all_tangents,
     barycentric,
     mixtures,

@@ -10,8 +10,7 @@ from lowland._base.context import FitContext
 from lowland._base.params import param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland._engines.patches.patch_sums import Points, sum_of_patches
-from lowland._engines.patches.patch_weights import barycentric, in_chunks
+from lowland._engines.patches.patch_weights import Points, barycentric, in_chunks, sum_of_patches
 from lowland.methods.spectral._locally_linear import LocallyLinearReducer, Neighborhoods
 
 

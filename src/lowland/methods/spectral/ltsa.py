@@ -8,8 +8,12 @@ import scipy.sparse
 from lowland._base.context import FitContext
 from lowland._base.traits import Card, Estimate
 from lowland._engines.neighbors.search import neighbor_graph_cost
-from lowland._engines.patches.patch_sums import Points, sum_of_patches
-from lowland._engines.patches.patch_weights import all_tangents, tangent_weights
+from lowland._engines.patches.patch_weights import (
+    Points,
+    all_tangents,
+    sum_of_patches,
+    tangent_weights,
+)
 from lowland.methods.spectral._locally_linear import LocallyLinearReducer, Neighborhoods
 
 

@@ -25,7 +25,7 @@ from lowland._base.context import FitContext
 from lowland._base.threads import limit_blas
 from lowland._engines.graphs.components import connect
 from lowland._engines.graphs.geodesics import geodesics_of_new_rows
-from lowland._engines.graphs.multigrid import graph_multigrid
+from lowland._engines.graphs.laplacian import graph_multigrid
 from lowland._engines.graphs.weights import row_numbers
 from lowland._engines.linalg.products import mirror, row_blocks
 from lowland._engines.stress.objective import FACTORED_ROWS, AllPairs, ListedPairs

@@ -12,8 +12,7 @@ from lowland._base.context import FitContext
 from lowland._base.threads import limit_blas
 from lowland._engines.graphs.components import connected_components
 from lowland._engines.linalg.eigen import fix_signs, thin_svd
-from lowland._engines.patches.patch_sums import PatchRows
-from lowland._engines.patches.patch_weights import barycentric, mixtures
+from lowland._engines.patches.patch_weights import PatchRows, barycentric, mixtures
 
 # Chosen by measurement on rolls and s curves of 300 to 5 000 rows.
 ADJUSTED = 1e4  # weight of neighbors adjusted before; 10 in the paper

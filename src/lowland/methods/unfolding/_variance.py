@@ -33,7 +33,7 @@ import scipy.sparse
 
 from lowland._base.context import FitContext
 from lowland._base.threads import limit_blas
-from lowland._engines.graphs.multigrid import graph_multigrid
+from lowland._engines.graphs.laplacian import graph_multigrid
 from lowland._engines.linalg.eigen import largest_eigenpairs
 from lowland._engines.linalg.products import matrix_times, row_blocks, rows_within
 from lowland._engines.stress.majorization import Evaluation, majorize
