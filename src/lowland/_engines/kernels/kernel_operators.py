@@ -394,11 +394,7 @@ TINY = np.finfo(np.float64).tiny
 
 
 def kernel_scale(
-    rows: Any,
-    kernel: Any,
-    gamma: float | str | None,
-    owner: str,
-    size: float | None = None,
+    rows: Any, kernel: Any, gamma: float | str | None, owner: str, size: float | None = None
 ) -> float:
     """The number that the parameter ``gamma`` of a kernel method means for these rows.
 

@@ -79,12 +79,7 @@ class AllPairs(NamedTuple):
         return self.sums_of_new(Y, Y, law, radii, radii)
 
     def sums_of_new(
-        self,
-        Z: np.ndarray,
-        Y: np.ndarray,
-        law: Law,
-        radii_z: np.ndarray,
-        radii_y: np.ndarray,
+        self, Z: np.ndarray, Y: np.ndarray, law: Law, radii_z: np.ndarray, radii_y: np.ndarray
     ) -> PointSums:
         """Sums over the fitted points Y of each point of Z; ``delta`` is (m, n) here."""
         dtype = self.delta.dtype

@@ -35,12 +35,7 @@ ROUNDS = 2000  # of them at most: a potential may fall by its last digits for ev
 
 
 def place_by_law(
-    delta: np.ndarray,
-    Y: np.ndarray,
-    law: Law,
-    own: np.ndarray,
-    radii: np.ndarray,
-    threads: int,
+    delta: np.ndarray, Y: np.ndarray, law: Law, own: np.ndarray, radii: np.ndarray, threads: int
 ) -> np.ndarray:
     """Places (m, q) for rows with distances ``delta`` (m, n) and radii ``own`` (m,).
 
@@ -62,12 +57,7 @@ def place_by_law(
 
 
 def law_height(
-    delta: np.ndarray,
-    Y: np.ndarray,
-    law: Law,
-    own: np.ndarray,
-    radii: np.ndarray,
-    threads: int,
+    delta: np.ndarray, Y: np.ndarray, law: Law, own: np.ndarray, radii: np.ndarray, threads: int
 ) -> Height:
     """The potential of rows at given places, and the step that lowers it."""
 

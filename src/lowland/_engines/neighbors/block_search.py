@@ -227,12 +227,7 @@ def tree_search(
 
 
 def _ranked(
-    points: np.ndarray,
-    asked: np.ndarray,
-    ids: np.ndarray,
-    own: np.ndarray | None,
-    k: int,
-    p: float,
+    points: np.ndarray, asked: np.ndarray, ids: np.ndarray, own: np.ndarray | None, k: int, p: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest of the candidates by (distance, row number); of all rows where ties are cut."""
     D = _distances(points[ids], asked[:, None, :], p)

@@ -249,12 +249,7 @@ def score_cells(
 
 
 def _searched(
-    layout: Layout,
-    probes: np.ndarray,
-    k: int,
-    truth: SampleTruth,
-    threads: int,
-    monitor: Monitor,
+    layout: Layout, probes: np.ndarray, k: int, truth: SampleTruth, threads: int, monitor: Monitor
 ) -> tuple[Candidates, float]:
     """Candidates from the probed cells and from neighbors of neighbors, and their recall."""
     kept = Candidates.empty(len(layout.rows), k, layout.rows.dtype)

@@ -22,11 +22,7 @@ from lowland._base.monitor import Monitor
 from lowland._base.traits import Estimate
 from lowland._base.validation import is_sparse, largest
 from lowland._engines.distances import metrics
-from lowland._engines.distances.distance_rows import (
-    check_distances,
-    rows_of,
-    true_distances,
-)
+from lowland._engines.distances.distance_rows import check_distances, rows_of, true_distances
 from lowland._engines.distances.filter_space import FILTER_COLUMNS, FULL_COLUMNS, filter_scale
 from lowland._engines.neighbors import block_search
 from lowland._engines.neighbors.block_search import NeighborLists

@@ -199,14 +199,7 @@ def backward(
     gradient, slope_x = np.empty_like(weights), np.empty_like(passed.X if with_x else passed.X[:0])
     slope = np.ascontiguousarray(slope, dtype=weights.dtype)
     _native.network_backward(
-        *network.described(),
-        weights,
-        passed.X,
-        passed.kept,
-        slope,
-        gradient,
-        slope_x,
-        threads,
+        *network.described(), weights, passed.X, passed.kept, slope, gradient, slope_x, threads
     )
     return Slopes(gradient, slope_x)
 

@@ -216,10 +216,7 @@ def chosen_partners(n: int) -> np.ndarray:
 
 
 def relative_stress(
-    Y: np.ndarray,
-    partners: np.ndarray,
-    distances: Callable[[slice], np.ndarray],
-    threads: int,
+    Y: np.ndarray, partners: np.ndarray, distances: Callable[[slice], np.ndarray], threads: int
 ) -> np.ndarray:
     """sqrt( sum_j (delta_ij - d_ij)^2 / sum_j delta_ij^2 ) over the partners j of each row i.
 
