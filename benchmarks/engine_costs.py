@@ -25,8 +25,8 @@ from lowland._engines.kernels.kernel_operators import (
     kernel_product_cost,
 )
 from lowland._engines.linalg import eigen, principal_axes, products
-from lowland._engines.linalg.column_basis import orthonormal_basis, orthonormal_basis_cost
 from lowland._engines.linalg.moments import moments, moments_cost
+from lowland._engines.linalg.principal_axes import orthonormal_basis, orthonormal_basis_cost
 from lowland._engines.stress import classical_scaling
 from lowland._engines.stress.majorization import majorization_cost, majorize
 from lowland._engines.stress.objective import AllPairs, ListedPairs

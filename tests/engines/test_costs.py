@@ -4,14 +4,13 @@ import pytest
 
 from lowland._base.traits import Estimate
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
-from lowland._engines.linalg.column_basis import orthonormal_basis_cost
 from lowland._engines.linalg.eigen import (
     all_pairs_cost,
     largest_pairs_cost,
     operator_pairs_cost,
 )
 from lowland._engines.linalg.moments import moments_cost
-from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.linalg.principal_axes import orthonormal_basis_cost, principal_axes_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
 from lowland._engines.stress.classical_scaling import classical_scaling_cost
 from lowland._engines.stress.majorization import majorization_cost

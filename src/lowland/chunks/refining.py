@@ -31,10 +31,8 @@ from lowland._engines.embedding.affinity import (
     conditional_affinities,
     symmetrize_affinities,
 )
-from lowland._engines.embedding.descent import Stage, descend
-from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.descent import Divergence, Stage, descend, entropy_of, map_order
 from lowland._engines.embedding.initial_layout import given_layout
-from lowland._engines.embedding.map_order import map_order
 from lowland._engines.embedding.repulsion import choose_repulsion, repulsion_cost
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland._engines.linalg.skyline import SkylineCholesky, line_up, plan_skyline
+from lowland._engines.linalg.smallest_solvers import SkylineCholesky, line_up, plan_skyline
 from support.strips import rng, strip
 
 

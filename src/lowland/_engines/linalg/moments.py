@@ -9,14 +9,27 @@ The American Statistician 37.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland import _native
+from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
+from lowland._base.rows.chunks import Block
+from lowland._base.rows.table import Rows
+from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.traits import Estimate
-from lowland._base.validation import all_finite, canonical, is_sparse
+from lowland._base.validation import (
+    all_finite,
+    canonical,
+    check_size,
+    column_names,
+    dense_if_small,
+    is_sparse,
+    refuse_empty_columns,
+)
 from lowland._engines.linalg import products
 
 # Overflow leaves infinity or NaN in the sums, which callers check.
@@ -227,12 +240,8 @@ def column_sums(X: Any) -> ColumnSums:
     n, p = X.shape
     if not n:
         return no_columns((p,))
-    if is_sparse(X):
-        low, high = (_range_end(end) for end in (X.min(axis=0), X.max(axis=0)))
-        return ColumnSums(np.full(p, n, np.int64), *column_moments(X), low, high)
-    if all_finite(X):
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-        return ColumnSums(np.full(p, n, np.int64), *column_moments(X), low, high)
+    if is_sparse(X) or all_finite(X):
+        return ColumnSums(np.full(p, n, np.int64), *column_moments(X), *_ends(X))
     gaps = np.isnan(X)
     empty = gaps.all(axis=0)
     known, mean, squares = known_moments(np.where(empty, 0.0, X))
@@ -241,8 +250,10 @@ def column_sums(X: Any) -> ColumnSums:
     return ColumnSums(np.where(empty, 0, known).astype(np.int64), mean, squares, low, high)
 
 
-def _range_end(values: Any) -> np.ndarray:
-    return values.toarray().ravel().astype(np.float64)
+def _ends(X: Any) -> list[np.ndarray]:
+    """The least and the greatest value of each column."""
+    ends = X.min(axis=0), X.max(axis=0)
+    return [(e.toarray().ravel() if is_sparse(X) else e).astype(np.float64) for e in ends]
 
 
 @may_overflow
@@ -262,3 +273,122 @@ def with_value(sums: ColumnSums, counts: np.ndarray, values: np.ndarray) -> Colu
     high = np.where(counts > 0, values, -np.inf)
     more = ColumnSums(counts, np.where(counts > 0, values, 0.0), np.zeros(len(counts)), low, high)
     return merge_columns(sums, more)
+
+
+# Moments of a table that is read in chunks, with missing values or without.
+#
+# One pass gives what a method must know of the whole table before it begins. Where values are
+# missing (NaN), the moments of rows whose gaps are filled with means take a second pass.
+
+
+def moments_of_chunks(rows: Rows, owner: str, threads: int, monitor: Monitor) -> Moments:
+    """Count, mean and scatter matrix of all rows, in one pass."""
+    p = rows.shape[1]
+    require_memory(
+        8 * 5 * p * p,  # of two parts, their sum, and the solver's copies
+        task=f"{owner} with {p} x {p} covariances",
+        alternative="drop columns first, for example with VarianceScore",
+    )
+    work = functools.partial(_moments_of_block, threads=threads)
+    sums = rows.total(work, merge, monitor, "covariance")
+    check_size(float(np.sqrt(largest_square(sums))))
+    return sums
+
+
+def _moments_of_block(block: Block, threads: int) -> Moments:
+    return moments(block.X, threads, Monitor())
+
+
+def sums_of_columns(rows: Rows, monitor: Monitor) -> ColumnSums:
+    """The sums of all columns, in one pass."""
+    return rows.total(_of_block, merge_columns, monitor, "means")
+
+
+def _of_block(block: Block) -> ColumnSums:
+    return column_sums(block.X)
+
+
+class Survey(NamedTuple):
+    """What one pass tells of a table; the moments if they were asked for and all is known."""
+
+    n_rows: int
+    columns: ColumnSums
+    moments: Moments | None
+
+    @property
+    def missing(self) -> bool:
+        return bool(self.columns.known.min() < self.n_rows)
+
+    @property
+    def greatest(self) -> float:
+        """The greatest absolute value."""
+        return float(self.columns.largest.max())
+
+
+def survey(
+    rows: Rows, owner: str, *, scatter: bool, n_jobs: int | None, monitor: Monitor
+) -> Survey:
+    """The survey of all rows; with ``scatter``, their p x p moments, O(n p^2).
+
+    Refuses a column without any value, and values that are all too small.
+    """
+    p = rows.shape[1]
+    if scatter:
+        require_memory(
+            8 * 6 * p * p,
+            task=f"{owner}: the covariance matrix of {p} columns",
+            alternative="map the rows by PCA of a sample first",
+        )
+    found: Survey = rows.total(Surveying(scatter, n_jobs), merged, monitor, "survey")
+    refuse_empty_columns(found.columns.known == 0, column_names(rows))
+    check_size(found.greatest)
+    return found
+
+
+def filled_moments(
+    rows: Rows, mean: np.ndarray, *, n_jobs: int | None, monitor: Monitor
+) -> Moments:
+    """The moments of the rows with ``mean`` in place of what is missing."""
+    total: Moments = rows.total(Filling(mean, n_jobs), merge, monitor, "covariance")
+    return total
+
+
+class Surveying:
+    """The survey of one block."""
+
+    def __init__(self, scatter: bool, n_jobs: int | None) -> None:
+        self.scatter, self.n_jobs = scatter, n_jobs
+
+    def __call__(self, block: Block) -> Survey:
+        X = dense_if_small(block.X)
+        n, p = X.shape
+        if not self.scatter or not (is_sparse(X) or all_finite(X)):
+            return Survey(n, column_sums(X), None)
+        sums = _moments_of(X, self.n_jobs)
+        squares = np.diagonal(sums.scatter).copy()
+        columns = ColumnSums(np.full(p, n, np.int64), sums.mean, squares, *_ends(X))
+        return Survey(n, columns, sums)
+
+
+class Filling:
+    """The moments of one block whose missing values are set to the means of the columns."""
+
+    def __init__(self, mean: np.ndarray, n_jobs: int | None) -> None:
+        self.mean, self.n_jobs = mean, n_jobs
+
+    def __call__(self, block: Block) -> Moments:
+        X = dense_if_small(block.X)
+        if not is_sparse(X) and not all_finite(X):
+            X = np.where(np.isnan(X), self.mean, X).astype(X.dtype)
+        return _moments_of(X, self.n_jobs)
+
+
+def _moments_of(X: Any, n_jobs: int | None) -> Moments:
+    with limit_blas(1):
+        return moments(X, resolve_n_jobs(n_jobs), Monitor())
+
+
+def merged(a: Survey, b: Survey) -> Survey:
+    """The survey of both sets of rows."""
+    both = merge(a.moments, b.moments) if a.moments and b.moments else None
+    return Survey(a.n_rows + b.n_rows, merge_columns(a.columns, b.columns), both)

@@ -29,8 +29,9 @@ from lowland._engines.local_stress.objective import (
     anneal,
     farthest,
     geometric,
+    place_by_law,
+    sums_at,
 )
-from lowland._engines.local_stress.placement import place_by_law, sums_at
 from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map
 from lowland.methods._bases.distances import FLOAT64_ROWS

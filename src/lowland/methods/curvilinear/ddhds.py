@@ -13,8 +13,14 @@ from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
-from lowland._engines.local_stress.objective import AllPairs, Law, LocalStress, anneal, geometric
-from lowland._engines.local_stress.placement import place_by_law
+from lowland._engines.local_stress.objective import (
+    AllPairs,
+    Law,
+    LocalStress,
+    anneal,
+    geometric,
+    place_by_law,
+)
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_distances
 from lowland._engines.stress import initial_map
 from lowland.methods._bases.distances import FLOAT64_ROWS

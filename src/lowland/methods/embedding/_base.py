@@ -26,8 +26,7 @@ from lowland._engines.embedding.affinity import (
     joint_affinities,
     symmetrize_affinities,
 )
-from lowland._engines.embedding.descent import Stage, descend
-from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.descent import Divergence, Stage, descend, entropy_of
 from lowland._engines.embedding.placement import FrozenMap, map_field, place_rows
 from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph

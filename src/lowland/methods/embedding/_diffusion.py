@@ -31,9 +31,14 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.classical_scaling import of_distances
-from lowland._engines.stress.disparities import Disparities, MonotoneCone, stable_order
 from lowland._engines.stress.majorization import majorize
-from lowland._engines.stress.objective import AllPairs, ListedPairs
+from lowland._engines.stress.objective import (
+    AllPairs,
+    Disparities,
+    ListedPairs,
+    MonotoneCone,
+    stable_order,
+)
 
 # The alpha-decay kernel of PHATE: an adaptive bandwidth, and tails that fall like exp(-d^alpha).
 #

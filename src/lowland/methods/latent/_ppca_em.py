@@ -20,7 +20,12 @@ from lowland._base.memory import require_memory
 from lowland._base.rows.table import Rows
 from lowland._base.validation import is_sparse
 from lowland._engines.linalg.eigen import all_eigenpairs
-from lowland._engines.linalg.moments import known_moments, moments
+from lowland._engines.linalg.moments import (
+    known_moments,
+    moments,
+    moments_of_chunks,
+    sums_of_columns,
+)
 from lowland._engines.linalg.principal_axes import (
     COVARIANCE_COLUMNS,
     GRAM_ROWS,
@@ -28,15 +33,11 @@ from lowland._engines.linalg.principal_axes import (
     by_covariance,
     by_gram,
     by_krylov,
+    by_krylov_in_chunks,
     leading_axes,
     principal_axes_cost,
 )
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.streamed_moments import (
-    by_krylov_in_chunks,
-    moments_of_chunks,
-    sums_of_columns,
-)
 
 LEAST_NOISE = 1e-8  # of the mean variance: the likelihood of rows in a plane has no bound
 MEMORY = 10  # steps that are combined

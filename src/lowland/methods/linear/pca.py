@@ -18,10 +18,15 @@ from lowland._base.rows.table import Rows
 from lowland._base.traits import Card
 from lowland._base.validation import check_finite, check_size, is_sparse, is_usual, largest_value
 from lowland._engines.linalg import products
-from lowland._engines.linalg.moments import Moments, largest_square
-from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance, by_gram, by_krylov
+from lowland._engines.linalg.moments import Moments, largest_square, sums_of_columns
+from lowland._engines.linalg.principal_axes import (
+    PrincipalAxes,
+    by_covariance,
+    by_gram,
+    by_krylov,
+    by_krylov_in_chunks,
+)
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.streamed_moments import by_krylov_in_chunks, sums_of_columns
 from lowland.methods.linear._component_count import component_count
 from lowland.methods.linear._moments import SMALL, MomentsReducer
 

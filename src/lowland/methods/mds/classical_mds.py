@@ -22,9 +22,9 @@ from lowland._base.validation import is_sparse
 from lowland._engines.distances.distance_rows import CrossDistances
 from lowland._engines.distances.metrics import canonical
 from lowland._engines.linalg import products
+from lowland._engines.linalg.moments import survey
 from lowland._engines.linalg.principal_axes import by_covariance, principal_axes_cost
 from lowland._engines.linalg.products import times_cost
-from lowland._engines.linalg.streamed_moments import survey
 from lowland._engines.stress.classical_scaling import (
     Scaling,
     additive_constant,

@@ -15,15 +15,15 @@ from lowland._base.traits import Card, Estimate
 from lowland._engines.distances.dissimilarities import check_connected, known_pairs
 from lowland._engines.neighbors.duplicates import equal_in_distances
 from lowland._engines.stress import initial_map
-from lowland._engines.stress.disparities import (
+from lowland._engines.stress.majorization import Majorized
+from lowland._engines.stress.objective import (
     TIES,
     Disparities,
+    ListedPairs,
     MonotoneCone,
     mid_ranks,
     stable_order,
 )
-from lowland._engines.stress.majorization import Majorized
-from lowland._engines.stress.objective import ListedPairs
 from lowland.methods.mds._stress import Problem, StressReducer
 
 BYTES_PER_PAIR = 120

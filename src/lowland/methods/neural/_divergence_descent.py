@@ -15,8 +15,7 @@ import numpy as np
 from lowland._base.context import FitContext
 from lowland._base.monitor import Monitor
 from lowland._engines.embedding.affinity import joint_affinities
-from lowland._engines.embedding.descent import Stage, descend
-from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.descent import Divergence, Stage, descend, entropy_of
 from lowland._engines.embedding.initial_layout import principal_layout
 from lowland._engines.embedding.repulsion import choose_repulsion
 from lowland._engines.linalg.products import row_blocks, rows_within

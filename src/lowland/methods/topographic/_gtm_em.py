@@ -21,8 +21,7 @@ from lowland._base.rows.table import Rows
 from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.validation import as_dense
 from lowland._engines.grids.lattice import PrincipalPlane, plane_of_chunks, principal_plane
-from lowland._engines.linalg.moments import known_moments
-from lowland._engines.linalg.streamed_moments import Survey
+from lowland._engines.linalg.moments import Survey, known_moments
 
 # Regular grids in the latent square, and the basis functions on it: Gaussians, z and 1.
 
@@ -240,7 +239,8 @@ class InChunks:
 
     def __init__(self, rows: Rows, found: Survey, n_jobs: int | None, monitor: Monitor) -> None:
         self.rows, self.found, self.n_jobs, self.monitor = rows, found, n_jobs, monitor
-        self.table = Table(found.n_rows, found.mean, found.known, float(found.squares.sum()))
+        known, mean, squares = found.columns[:3]
+        self.table = Table(found.n_rows, mean, known, float(squares.sum()))
 
     def plane(self, n_axes: int, run: FitContext) -> PrincipalPlane:
         return plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)

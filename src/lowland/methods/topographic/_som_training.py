@@ -31,8 +31,8 @@ from lowland._engines.grids.nearest_units import (
     squares_to_units,
     unit_sums,
 )
+from lowland._engines.linalg.moments import Survey
 from lowland._engines.linalg.products import row_blocks, rows_within, times
-from lowland._engines.linalg.streamed_moments import Survey
 
 # Where rows lie on the grid of a self-organizing map, and what its units tell of each other.
 

@@ -20,9 +20,9 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.grids.lattice import Lattice, Net
 from lowland._engines.linalg import products
+from lowland._engines.linalg.moments import survey
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.streamed_moments import survey
 from lowland.methods.topographic._base import TopographicReducer
 from lowland.methods.topographic._gtm_em import (
     Basis,
