@@ -122,7 +122,7 @@ def skyline() -> None:
     from lowland import LTSA, HessianLLE, ModifiedLLE
     from lowland._base.threads import limit_blas
     from lowland._engines.linalg import smallest_solvers
-    from lowland._engines.linalg.smallest_solvers import SkylineCholesky, plan_skyline
+    from lowland._engines.linalg.skyline import SkylineCholesky, plan_skyline
     from lowland.datasets import swiss_roll
 
     captured: list[Any] = []

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse
 
 from lowland._engines.linalg import smallest_solvers
-from lowland._engines.linalg.smallest_solvers import inverse_of, plan_skyline
+from lowland._engines.linalg.skyline import plan_skyline
+from lowland._engines.linalg.smallest_solvers import inverse_of
 
 
 def laplacian(n, reach):

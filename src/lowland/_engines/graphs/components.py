@@ -321,3 +321,15 @@ def _with_edges(graph: scipy.sparse.csr_matrix, added: Edges) -> scipy.sparse.cs
     joined = scipy.sparse.coo_matrix((data, (rows, columns)), shape=graph.shape).tocsr()
     joined.sort_indices()
     return joined
+
+
+def line_up(graph: Any) -> np.ndarray:
+    """Each row's distance from one end of a connected graph of distances: its position in a line.
+
+    The end is a row farthest from the one farthest from row 0. O(edges log n).
+    """
+    far = scipy.sparse.csgraph.dijkstra(graph, directed=False, indices=0)
+    far[~np.isfinite(far)] = -1.0
+    along = scipy.sparse.csgraph.dijkstra(graph, directed=False, indices=int(far.argmax()))
+    along[~np.isfinite(along)] = 0.0
+    return along

@@ -430,8 +430,8 @@ def smallest_eigenpairs(
         A ``ConvergenceWarning`` is given when the residual is larger.
     ordering : ndarray of shape (n,) or None
         Numbers that are similar for rows that share entries of M, such as
-        :func:`~lowland._engines.linalg.smallest_solvers.line_up` returns. They make factors cheaper
-        and do not change the result.
+        :func:`~lowland._engines.graphs.components.line_up` returns. They make factors cheaper and
+        do not change the result.
     trivial : ndarray of shape (n,) or None
         A vector with M @ trivial = 0 to leave out; the pairs are orthogonal to it. None: no pair is
         left out.

@@ -19,213 +19,19 @@ iteration, doi:10.1016/j.jcp.2006.03.017.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-import scipy.sparse.csgraph
 import scipy.sparse.linalg
 
 from lowland._base.memory import available_memory, require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.validation import is_sparse
-from lowland._engines.linalg.eigen import (
-    LargestPairs,
-    Operator,
-    block_lanczos,
-    fix_signs,
-    is_small,
-    lapack_pairs,
-)
+from lowland._engines.linalg import eigen
 from lowland._engines.linalg.products import matrix_times
-
-# Cholesky factors of a sparse matrix whose rows can be put in a line.
-#
-# Points of a sheet, ordered by their distance along the neighbor graph from one end of it, couple
-# only with points slightly before and after: row i with none beyond reach_i. Elimination fills at
-# most that. Rows are eliminated one panel at a time, with a dense window of the rows they reach:
-#
-#     [ D  R ]  =  [ L         ] [ L^T  X ]        L L^T = D,  X = L^-1 R,
-#     [ R^T W]     [ X^T  rest ] [      ..]        the next window is W - X^T X
-#
-# Two chains start from both ends of the line and meet in the middle, so that two threads can work;
-# with one thread they run one after the other, and the result is the same. The reaches, and so the
-# cost, are known before the factorization starts.
-#
-# Measured (``benchmarks/ablations.py skyline``; CPU time of SuperLU relative to this, factors and
-# solves): 1.0 to 1.6 on swiss rolls and sheets of 3 000 to 60 000 rows, 2.4 to 3.4 on points of
-# three dimensions, whose rows couple with many others. SuperLU also has no second thread.
-
-
-PANEL = 128
-WORTH_THREADS = 2e9  # operations: with fewer, two threads are slower than one
-
-
-class Skyline(NamedTuple):
-    """An order of the rows, and the last position that each of them or an earlier one couples with.
-
-    ``flops`` and ``n_bytes`` are the cost of factors.
-    """
-
-    order: np.ndarray
-    reach: np.ndarray
-    flops: float
-    n_bytes: float
-
-
-def line_up(graph: Any) -> np.ndarray:
-    """Each row's distance from one end of a connected graph of distances: its position in a line.
-
-    The end is a row farthest from the one farthest from row 0. O(edges log n).
-    """
-    far = scipy.sparse.csgraph.dijkstra(graph, directed=False, indices=0)
-    far[~np.isfinite(far)] = -1.0
-    along = scipy.sparse.csgraph.dijkstra(graph, directed=False, indices=int(far.argmax()))
-    along[~np.isfinite(along)] = 0.0
-    return along
-
-
-def plan_skyline(A: scipy.sparse.csr_matrix, ordering: np.ndarray | None = None) -> Skyline:
-    """The rows in ascending order of ``ordering``, or in that of Cuthill and McKee if cheaper."""
-    orders = [scipy.sparse.csgraph.reverse_cuthill_mckee(A, symmetric_mode=True)]
-    if ordering is not None:
-        orders.append(np.argsort(ordering, kind="stable"))
-    plans = [_plan(A, np.asarray(order, np.int64)) for order in orders]
-    return min(plans, key=lambda plan: plan.flops)
-
-
-def _plan(A: scipy.sparse.csr_matrix, order: np.ndarray) -> Skyline:
-    n = len(order)
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(n)
-    reach = np.maximum.accumulate(_reach(A.indptr, place[A.indices], place)[order])
-    heights = (reach - np.arange(n) + PANEL).astype(np.float64)
-    return Skyline(order, reach, float((heights**2).sum()), float(8 * heights.sum()))
-
-
-def _reach(starts: np.ndarray, columns: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """The last place among the columns of each row, or its own."""
-    last, filled = own.copy(), np.diff(starts) > 0
-    last[filled] = np.maximum.reduceat(columns, starts[:-1][filled])
-    return np.maximum(last, own)
-
-
-class SkylineCholesky:
-    """A + shift I = L L^T; ``LinAlgError`` if that is not positive definite."""
-
-    def __init__(
-        self, A: scipy.sparse.csr_matrix, plan: Skyline, shift: float, threads: int = 1
-    ) -> None:
-        n = len(plan.order)
-        self.side_by_side = threads > 1 and plan.flops > WORTH_THREADS
-        first = (
-            n // 2
-        )  # the middle: the rows that earlier ones reach; none of those reaches beyond it
-        last = int(plan.reach[first - 1]) + 1 if first else 0
-        self.middle = plan.order[first:last]
-        lined = A[plan.order][:, plan.order]
-        parts = [(lined[:last, :last], first), (lined[first:, first:][::-1, ::-1], n - last)]
-        left, right = self._each(lambda part: _Chain(part[0].tocsr(), part[1], shift), parts)
-        self.chains = (left, right)
-        self.places = (plan.order[:last], plan.order[first:][::-1])
-        rest = lined[first:last, first:last].toarray()
-        rest[np.diag_indices(len(rest))] += shift
-        rest -= left.taken
-        rest -= right.taken[::-1, ::-1]
-        self.inverse = _inverse_of_triangle(np.linalg.cholesky(rest))
-
-    def _each(self, work: Callable[[Any], Any], parts: Any) -> list[Any]:
-        """``work`` on both parts, in two threads where that is faster."""
-        if not self.side_by_side:
-            return [work(part) for part in parts]
-        with ThreadPoolExecutor(2) as pool:
-            return list(pool.map(work, parts))
-
-    def solve(self, V: np.ndarray) -> np.ndarray:
-        """(A + shift I)^-1 V."""
-        ends = [(chain, V[rows]) for chain, rows in zip(self.chains, self.places, strict=True)]
-        self._each(lambda end: end[0].forward(end[1]), ends)
-        (_, left), (_, right) = ends
-        size = len(self.middle)
-        # both chains contain the middle's own part of V
-        middle = left[len(left) - size :] + right[len(right) - size :][::-1] - V[self.middle]
-        middle = self.inverse.T @ (self.inverse @ middle)
-        left[len(left) - size :] = middle
-        right[len(right) - size :] = middle[::-1]
-        self._each(lambda end: end[0].backward(end[1]), ends)
-        solved = np.empty_like(V)
-        for (_, found), rows in zip(ends, self.places, strict=True):
-            solved[rows] = found
-        return solved
-
-
-class _Panel(NamedTuple):
-    start: int
-    inverse: np.ndarray  # L^-1, which multiplies faster than L solves
-    coupling: np.ndarray  # X
-
-
-class _Chain:
-    """The first m rows of A + shift I eliminated; ``taken`` is subtracted from the other rows."""
-
-    def __init__(self, A: scipy.sparse.csr_matrix, m: int, shift: float) -> None:
-        n = A.shape[0]
-        ends = np.maximum.accumulate(_reach(A.indptr, A.indices, np.arange(n)))[:m] + 1
-        self.panels: list[_Panel] = []
-        tallest = int((ends - np.arange(m)).max(initial=1))
-        space, spare = np.empty((2, tallest, tallest))  # reused memory is faster
-        taken = space[:0, :0]  # from the rows at start and after
-        for start in range(0, m, PANEL):
-            stop = min(start + PANEL, m)
-            size, wide = stop - start, int(ends[stop - 1]) - start
-            rows = np.zeros((size, wide))
-            rows[: len(taken), : len(taken)] = -taken[:size]
-            _add_entries(rows, A, start, stop)
-            rows[np.diag_indices(size)] += shift
-            inverse = _inverse_of_triangle(np.linalg.cholesky(rows[:, :size]))
-            coupling = inverse @ rows[:, size:]
-            self.panels.append(_Panel(start, inverse, coupling))
-            left, height = taken[size:, size:], wide - size
-            taken = np.matmul(coupling.T, coupling, out=spare[:height, :height])
-            taken[: len(left), : len(left)] += left
-            space, spare = spare, space
-        self.taken = np.zeros((n - m, n - m))
-        self.taken[: len(taken), : len(taken)] = taken
-
-    def forward(self, V: np.ndarray) -> None:
-        """Replace the first rows of V by L^-1 V, and update the rows they couple with."""
-        for start, inverse, coupling in self.panels:
-            stop = start + len(inverse)
-            V[start:stop] = inverse @ V[start:stop]
-            V[stop : stop + coupling.shape[1]] -= coupling.T @ V[start:stop]
-
-    def backward(self, V: np.ndarray) -> None:
-        """Replace the first rows by L^-T times them, once the others are solved."""
-        for start, inverse, coupling in reversed(self.panels):
-            stop = start + len(inverse)
-            V[start:stop] -= coupling @ V[stop : stop + coupling.shape[1]]
-            V[start:stop] = inverse.T @ V[start:stop]
-
-
-def _add_entries(rows: np.ndarray, A: scipy.sparse.csr_matrix, start: int, stop: int) -> None:
-    """A's entries in rows start .. stop and columns from start on, added to ``rows``."""
-    part = slice(A.indptr[start], A.indptr[stop])
-    row = np.repeat(np.arange(stop - start), np.diff(A.indptr[start : stop + 1]))
-    column = A.indices[part] - start
-    here = column >= 0
-    rows[row[here], column[here]] += A.data[part][here]
-
-
-def _inverse_of_triangle(L: np.ndarray) -> np.ndarray:
-    """L^-1 of a lower triangle, which may be empty."""
-    if not len(L):
-        return L
-    inverse, _ = scipy.linalg.lapack.dtrtri(L.T, lower=0)
-    return np.tril(inverse.T)
-
+from lowland._engines.linalg.skyline import Skyline, SkylineCholesky, plan_skyline
 
 # A Chebyshev polynomial of a matrix, which makes small eigenvalues large.
 #
@@ -234,7 +40,7 @@ def _inverse_of_triangle(L: np.ndarray) -> np.ndarray:
 # cosh(2 m sqrt(a / b)).
 
 
-def low_pass(times: Operator, degree: int, a: float, b: float) -> Operator:
+def low_pass(times: eigen.Operator, degree: int, a: float, b: float) -> eigen.Operator:
     """V -> T_m(((a + b) - 2 M) / (b - a)) V, with M V = ``times(V)``, by T's recurrence.
 
     Eigenvalues of M above a, up to b, become at most 1 in size, the smaller ones larger than 1.
@@ -268,7 +74,7 @@ FEW_ENTRIES, LOW = 24, 400  # entries and mean height of a row up to which Super
 class Inverse(NamedTuple):
     """``solve(V)`` = (M + shift I)^-1 V."""
 
-    solve: Operator
+    solve: eigen.Operator
     shift: float
 
 
@@ -286,7 +92,7 @@ def inverse_of(M: Any, norm: float, plan: Skyline, threads: int) -> Inverse | No
     return None
 
 
-def _superlu(M: Any, shift: float) -> Operator:
+def _superlu(M: Any, shift: float) -> eigen.Operator:
     shifted = scipy.sparse.csc_matrix(M + shift * scipy.sparse.identity(M.shape[0]))
     try:
         factors = scipy.sparse.linalg.splu(
@@ -336,7 +142,7 @@ def solve_smallest(
 ) -> SmallestPairs:
     """The pairs by the named solver, or with "auto" by the one that costs least."""
     n = len(problem.known)
-    if solver == "dense" or (solver == "auto" and is_small(n, problem.n_pairs)):
+    if solver == "dense" or (solver == "auto" and eigen.is_small(n, problem.n_pairs)):
         return problem.finish(_by_lapack(problem, M), "dense")
     if not is_sparse(M):  # products are expensive, and often a few are enough
         return _by_filter(problem, (1, *DEGREES))
@@ -359,7 +165,7 @@ def solve_smallest(
 class SmallestProblem(NamedTuple):
     """M as a product, the known vectors (n, 0) or (n, 1), a bound of |M|, and what is asked."""
 
-    times: Operator
+    times: eigen.Operator
     known: np.ndarray
     norm: float
     n_pairs: int
@@ -380,7 +186,7 @@ class SmallestProblem(NamedTuple):
         V, image = V @ turn, image @ turn
         scale = max(float(values[-1]), ROUNDING * self.norm)
         residual = float(np.linalg.norm(image - V * values, axis=0).max() / scale)
-        return SmallestPairs(np.maximum(values, 0.0), fix_signs(V), residual, solver)
+        return SmallestPairs(np.maximum(values, 0.0), eigen.fix_signs(V), residual, solver)
 
 
 def _by_lapack(problem: SmallestProblem, M: Any) -> np.ndarray:
@@ -393,7 +199,7 @@ def _by_lapack(problem: SmallestProblem, M: Any) -> np.ndarray:
     )
     dense = M(np.eye(n)) if callable(M) else M.toarray() if is_sparse(M) else M
     dense = dense + 2 * problem.norm * (problem.known @ problem.known.T)
-    return lapack_pairs(dense, 0, problem.n_pairs - 1)[1]
+    return eigen.lapack_pairs(dense, 0, problem.n_pairs - 1)[1]
 
 
 def _by_inverse(problem: SmallestProblem, inverse: Inverse) -> np.ndarray:
@@ -419,10 +225,10 @@ def _by_inverse(problem: SmallestProblem, inverse: Inverse) -> np.ndarray:
 
 
 def _lanczos(
-    problem: SmallestProblem, operator: Operator, width: int, tol: float = LANCZOS_TOLERANCE
-) -> LargestPairs:
+    problem: SmallestProblem, operator: eigen.Operator, width: int, tol: float = LANCZOS_TOLERANCE
+) -> eigen.LargestPairs:
     """Largest pairs of an operator on the complement of the known vectors."""
-    return block_lanczos(
+    return eigen.block_lanczos(
         operator,
         len(problem.known),
         problem.n_pairs,
@@ -434,7 +240,9 @@ def _lanczos(
     )
 
 
-def _cleaned(problem: SmallestProblem, filtered: Operator, found: SmallestPairs) -> SmallestPairs:
+def _cleaned(
+    problem: SmallestProblem, filtered: eigen.Operator, found: SmallestPairs
+) -> SmallestPairs:
     """More steps of the filter, as long as each reduces the residual by a factor of 4.
 
     Lanczos stops at a share of the filter's largest value, which can be much larger than the
@@ -465,7 +273,7 @@ def _reordered_filter(
     found = _by_filter(there, degrees, promising)
     vectors = np.empty_like(found.vectors)
     vectors[order] = found.vectors
-    return found._replace(vectors=fix_signs(vectors))
+    return found._replace(vectors=eigen.fix_signs(vectors))
 
 
 def _by_filter(

@@ -23,9 +23,8 @@ from lowland._base.params import fitted, param
 from lowland._base.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.distance_rows import check_distances
-from lowland._engines.graphs.components import ConnectedGraph
+from lowland._engines.graphs.components import ConnectedGraph, line_up
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs, smallest_eigenpairs
-from lowland._engines.linalg.smallest_solvers import line_up
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import given_neighbors, neighbor_query, query_fitted

@@ -15,7 +15,7 @@ from lowland._base.memory import require_memory
 from lowland._base.threads import limit_blas
 from lowland._engines.grids.lattice import Lattice, PrincipalPlane, principal_plane, sides_for
 from lowland._engines.grids.nearest_units import nearest_units, unit_sums
-from lowland._engines.linalg.smallest_solvers import SkylineCholesky, plan_skyline
+from lowland._engines.linalg.skyline import SkylineCholesky, plan_skyline
 
 # The grid of an elastic map: how many nodes along each axis, and where they start.
 #
