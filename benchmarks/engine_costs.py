@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from lowland._base.context import FitContext
 from lowland._base.monitor import Monitor
 from lowland._base.traits import Estimate
 from lowland._engines.kernels.kernel_operators import (
@@ -106,13 +107,12 @@ def kernels() -> None:
 
 
 def stress() -> None:
-    options: dict[str, Any] = {"threads": 1, "monitor": monitor}
     for n in (390, 2000, 4000):
         X = rng().standard_normal((n, 5))
         D = cdist(X, X)
         compare(
             f"classical scaling {n}",
-            lambda: classical_scaling.of_distances(D, 2, rng=rng(), **options),
+            lambda: classical_scaling.of_distances(D, 2, FitContext(rng(), 1, monitor)),
             classical_scaling.classical_scaling_cost(n, 2),
             threaded=n > 400,
         )

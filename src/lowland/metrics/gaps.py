@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import scipy.sparse
 
+from lowland._base.context import FitContext
 from lowland._base.errors import DataError
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
@@ -492,16 +493,8 @@ def best_split(X: np.ndarray, k: int, threads: int, rng: np.random.Generator) ->
     else:
         L, degrees = laplacian(W, "symmetric")
         with Monitor("metrics", verbose=False) as monitor:
-            pairs = smallest_eigenpairs(
-                L,
-                1,
-                tol=1e-3,
-                rng=rng,
-                monitor=monitor,
-                threads=threads,
-                trivial=np.sqrt(degrees),
-                norm=2.0,
-            )
+            run = FitContext(rng, threads, monitor)
+            pairs = smallest_eigenpairs(L, 1, run, tol=1e-3, trivial=np.sqrt(degrees), norm=2.0)
         along = pairs.vectors[:, 0] / np.sqrt(degrees)
     return _sweep(W, along)
 

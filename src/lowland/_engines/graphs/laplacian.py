@@ -100,16 +100,7 @@ def graph_spectrum(
 
 def laplacian_spectrum(L: Any, trivial: np.ndarray, q: int, run: FitContext) -> GraphSpectrum:
     """The same from I - S, a matrix or a function that multiplies by it, and sqrt(d)."""
-    found = smallest_eigenpairs(
-        L,
-        q,
-        tol=TOLERANCE,
-        rng=run.rng,
-        monitor=run.monitor,
-        threads=run.threads,
-        trivial=trivial,
-        norm=2.0,
-    )
+    found = smallest_eigenpairs(L, q, run, tol=TOLERANCE, trivial=trivial, norm=2.0)
     return GraphSpectrum(1 - found.values, found.vectors, found.residual)
 
 

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from lowland._base.context import FitContext
 from lowland._base.errors import ConvergenceWarning
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
@@ -75,22 +76,25 @@ class LargestPairs(NamedTuple):
     converged: bool
 
 
-def block_lanczos(
-    apply: Operator,
-    order: int,
-    n_pairs: int,
-    tol: float,
-    rng: np.random.Generator,
-    monitor: Monitor,
-    width: int = BLOCK_WIDTH,
-    known: np.ndarray | None = None,
-) -> LargestPairs:
-    """The largest pairs of a symmetric operator from a random block, to ``tol`` times the largest.
+class Wanted(NamedTuple):
+    """How many pairs, to ``tol`` times the largest, by blocks of ``width`` vectors.
 
     ``known`` (order, m) are orthonormal eigenvectors to leave out: the Krylov space is kept
     orthogonal to them.
     """
-    known = np.empty((order, 0)) if known is None else known
+
+    n_pairs: int
+    tol: float
+    rng: np.random.Generator
+    monitor: Monitor
+    width: int
+    known: np.ndarray
+
+
+def block_lanczos(apply: Operator, wanted: Wanted) -> LargestPairs:
+    """The largest pairs of a symmetric operator from a random block."""
+    n_pairs, tol, rng, monitor, width, known = wanted
+    order = len(known)
     space_size = order - known.shape[1]
     width = min(width, space_size)
     most = min(space_size, 10 * n_pairs + 20 * width)
@@ -353,43 +357,36 @@ def largest_eigenpairs(
     """
     rng = np.random.default_rng(0) if rng is None else rng
     monitor = Monitor() if monitor is None else monitor
-    known = None if trivial is None else _unit_column(trivial)
+    n = order if callable(A) else len(A)
+    assert n is not None
+    known = np.empty((n, 0)) if trivial is None else _unit_column(trivial)
+    wanted = Wanted(n_pairs, tol, rng, monitor, width, known)
     with limit_blas(1):
         if callable(A):
-            assert order is not None
-            found = block_lanczos(A, order, n_pairs, tol, rng, monitor, width, known)
+            found = block_lanczos(A, wanted)
             if not found.converged and not rough:
                 _warn(found.residual, tol, "use another solver", stacklevel=3)
             return found
         e = exponent_of(A)
         scaled = A if e == 0 else np.ldexp(A, -e)
-        found = _largest_of_matrix(scaled, n_pairs, tol, rng, monitor, width, known, semidefinite)
+        found = _largest_of_matrix(scaled, wanted, semidefinite)
     return found._replace(values=np.ldexp(found.values, e), lowest=float(np.ldexp(found.lowest, e)))
 
 
-def _largest_of_matrix(
-    A: np.ndarray,
-    n_pairs: int,
-    tol: float,
-    rng: np.random.Generator,
-    monitor: Monitor,
-    width: int,
-    known: np.ndarray | None,
-    semidefinite: bool,
-) -> LargestPairs:
-    n = A.shape[0]
-    if semidefinite and known is None:
+def _largest_of_matrix(A: np.ndarray, wanted: Wanted, semidefinite: bool) -> LargestPairs:
+    n, n_pairs, known = A.shape[0], wanted.n_pairs, wanted.known
+    if semidefinite and not known.size:
         values, vectors = largest_of_semidefinite(A, n_pairs)
         return _measured(A, values, vectors, float(values[-1]))
     if not is_small(n, n_pairs):
-        found = block_lanczos(lambda V: A @ V, n, n_pairs, tol, rng, monitor, width, known)
+        found = block_lanczos(lambda V: A @ V, wanted)
         if found.converged:
             return found
-    if known is not None:  # below all others
+    if known.size:  # below all others
         A = A - known @ (known.T @ A)
         A = A - (A @ known) @ known.T - (2 * np.abs(A).sum(axis=0).max() + 1) * (known @ known.T)
     values, vectors = lapack_pairs(A, 0, n - 1)
-    lowest = float(values[0 if known is None else 1]) if n > 1 else float(values[0])
+    lowest = float(values[known.shape[1]]) if n > 1 else float(values[0])
     return _measured(A, values[::-1][:n_pairs], vectors[:, ::-1][:, :n_pairs], lowest)
 
 
@@ -406,11 +403,9 @@ def _measured(
 def smallest_eigenpairs(
     M: Any,
     n_pairs: int,
+    run: FitContext,
     *,
     tol: float,
-    rng: np.random.Generator,
-    monitor: Monitor,
-    threads: int = 1,
     ordering: np.ndarray | None = None,
     trivial: np.ndarray | None = None,
     norm: float | None = None,
@@ -450,9 +445,10 @@ def smallest_eigenpairs(
     e = 0 if callable(M) or 2.0**-400 < norm < 2.0**400 else int(np.frexp(norm)[1])
     if e != 0:
         M, norm = M * 2.0**-e, norm * 2.0**-e
-    problem = SmallestProblem(matrix_times(M, threads), known, norm, n_pairs, tol, rng, monitor)
+    times = matrix_times(M, run.threads)
+    problem = SmallestProblem(times, known, norm, n_pairs, tol, run.rng, run.monitor)
     with limit_blas(1):
-        found = solve_smallest(problem, M, solver, ordering, threads)
+        found = solve_smallest(problem, M, solver, ordering, run.threads)
     if found.residual > tol:
         _warn(found.residual, tol, "change n_neighbors", stacklevel=3)
     return found._replace(values=np.ldexp(found.values, e))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lowland._base.context import FitContext
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.rows.chunks import Block
@@ -97,7 +98,7 @@ def leading_axes(
         return by_covariance(moments(X, threads, monitor), n_axes, scaled=False)
     if n <= GRAM_ROWS and not is_sparse(X):
         return by_gram(X, n_axes, False, threads)
-    return by_krylov(X, n_axes, False, threads, rng, monitor, rough=True)
+    return by_krylov(X, n_axes, False, FitContext(rng, threads, monitor), rough=True)
 
 
 def by_covariance(sums: Moments, n_axes: int, scaled: bool) -> PrincipalAxes:
@@ -134,14 +135,7 @@ def by_gram(X: np.ndarray, n_axes: int, scaled: bool, threads: int) -> Principal
 
 
 def by_krylov(
-    X: Any,
-    n_axes: int,
-    scaled: bool,
-    threads: int,
-    rng: np.random.Generator,
-    monitor: Monitor,
-    *,
-    rough: bool = False,
+    X: Any, n_axes: int, scaled: bool, run: FitContext, *, rough: bool = False
 ) -> PrincipalAxes:
     """Block Lanczos on the smaller of X^T X and X X^T, neither of which is formed."""
     n, p = X.shape
@@ -153,10 +147,10 @@ def by_krylov(
     transposed = X.T.tocsr().astype(np.float64, copy=False) if is_sparse(X) else None
 
     def forward(V: np.ndarray) -> np.ndarray:
-        return products.times(X, mean, V * weights, threads)
+        return products.times(X, mean, V * weights, run.threads)
 
     def backward(Z: np.ndarray) -> np.ndarray:
-        return products.transpose_times(X, mean, Z, threads, transposed) * weights
+        return products.transpose_times(X, mean, Z, run.threads, transposed) * weights
 
     # One BLAS thread: the small dense steps must not depend on the number of threads either.
     with limit_blas(1):
@@ -168,8 +162,8 @@ def by_krylov(
             n_axes,
             order=min(n, p),
             tol=1e-8 if X.dtype == np.float64 else 1e-5,
-            rng=rng,
-            monitor=monitor,
+            rng=run.rng,
+            monitor=run.monitor,
             rough=rough,
         )
         axes = pairs.vectors
@@ -185,13 +179,7 @@ FEWEST, MOST = 64, 128
 
 
 def by_krylov_in_chunks(
-    rows: Rows,
-    sums: ColumnSums,
-    n_axes: int,
-    scaled: bool,
-    threads: int,
-    rng: np.random.Generator,
-    monitor: Monitor,
+    rows: Rows, sums: ColumnSums, n_axes: int, scaled: bool, run: FitContext
 ) -> PrincipalAxes:
     """Axes by block Lanczos on the scatter matrix, which is not formed: some ten passes.
 
@@ -209,16 +197,16 @@ def by_krylov_in_chunks(
     weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
 
     def times(V: np.ndarray) -> np.ndarray:
-        work = ScatterTimes(sums.mean, V * weights, threads)
-        return rows.total(work, np.add, monitor, "products") * weights
+        work = ScatterTimes(sums.mean, V * weights, run.threads)
+        return rows.total(work, np.add, run.monitor, "products") * weights
 
     pairs = largest_eigenpairs(
         times,
         n_axes,
         order=p,
         tol=1e-8 if rows.dtype == np.float64 else 1e-5,
-        rng=rng,
-        monitor=monitor,
+        rng=run.rng,
+        monitor=run.monitor,
         width=width,
     )
     variances = np.maximum(pairs.values, 0.0) / (n - 1)

@@ -228,16 +228,9 @@ def _lanczos(
     problem: SmallestProblem, operator: eigen.Operator, width: int, tol: float = LANCZOS_TOLERANCE
 ) -> eigen.LargestPairs:
     """Largest pairs of an operator on the complement of the known vectors."""
-    return eigen.block_lanczos(
-        operator,
-        len(problem.known),
-        problem.n_pairs,
-        min(tol, RESOLVED * problem.tol),
-        problem.rng,
-        problem.monitor,
-        width,
-        problem.known,
-    )
+    tol = min(tol, RESOLVED * problem.tol)
+    how = (problem.n_pairs, tol, problem.rng, problem.monitor, width, problem.known)
+    return eigen.block_lanczos(operator, eigen.Wanted(*how))
 
 
 def _cleaned(

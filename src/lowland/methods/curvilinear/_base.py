@@ -76,8 +76,7 @@ class CurvilinearReducer(DistanceReducer):
     def _classical_start(self, X: Any, D: np.ndarray | None, run: FitContext) -> np.ndarray:
         n, q = X.shape[0], int(self.n_components)
         if isinstance(self.metric, str) and self.metric == "euclidean":
-            solver: dict[str, Any] = {"rng": run.rng, "monitor": run.monitor}
-            return classical_scaling.of_rows(X, q, threads=run.threads, **solver).Y
+            return classical_scaling.of_rows(X, q, run).Y
         if D is not None:
             return initial_map.classical_start(D, q, run)
         some = np.sort(run.rng.choice(n, min(n, initial_map.LANDMARKS), replace=False))

@@ -407,9 +407,8 @@ def map_of_distances(
         return PotentialMap(np.zeros((len(D), q)), np.zeros(1), np.zeros(len(D)))
     delta = np.divide(D, unit, dtype=D.dtype)
     metric = AllPairs(delta, None, 0, run.threads)
-    shared = {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
     tol_start = 1e-9 if kind == "classical" else ROUGH
-    start = of_distances(delta, q, **shared, tol=tol_start, rough=True).Y
+    start = of_distances(delta, q, run, tol=tol_start, rough=True).Y
     with limit_blas(1):  # sums over all points must not depend on the number of threads
         if kind == "classical":
             loss = metric(start).loss / metric.scale

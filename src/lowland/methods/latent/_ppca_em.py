@@ -274,8 +274,8 @@ def of_chunks(rows: Rows, q: int, run: FitContext) -> ClosedForm:
         sums = moments_of_chunks(rows, "PPCA", run.threads, run.monitor)
         return of_axes(by_covariance(sums, q, scaled=False), q)
     columns = sums_of_columns(rows, run.monitor)
-    rng = np.random.default_rng(0)
-    return of_axes(by_krylov_in_chunks(rows, columns, q, False, run.threads, rng, run.monitor), q)
+    run = run._replace(rng=np.random.default_rng(0))
+    return of_axes(by_krylov_in_chunks(rows, columns, q, False, run), q)
 
 
 def of_axes(found: PrincipalAxes, q: int) -> ClosedForm:
@@ -309,4 +309,4 @@ def _axes(X: Any, q: int, run: FitContext) -> PrincipalAxes:
         return by_covariance(moments(X, run.threads, run.monitor), q, scaled=False)
     if n <= GRAM_ROWS and not is_sparse(X):
         return by_gram(X, q, False, run.threads)
-    return by_krylov(X, q, False, run.threads, np.random.default_rng(0), run.monitor)
+    return by_krylov(X, q, False, run._replace(rng=np.random.default_rng(0)))

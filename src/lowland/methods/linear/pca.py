@@ -110,7 +110,7 @@ def axes_of_rows(X: Any, n_axes: int, solver: str, scaled: bool, run: FitContext
     """Axes by one of the solvers that need the rows, "gram" or "randomized"."""
     if solver == "gram":
         return by_gram(X, n_axes, scaled, run.threads)
-    return by_krylov(X, n_axes, scaled, run.threads, run.rng, run.monitor)
+    return by_krylov(X, n_axes, scaled, run)
 
 
 BLOCK_BYTES = 2**24  # of the rows whose outlier scores are computed at a time
@@ -236,7 +236,7 @@ class PCA(MomentsReducer):
         check_size(greatest)
         rows = self._with_room(rows, greatest)
         self._keep(
-            by_krylov_in_chunks(rows, sums, n_axes, self.scale, run.threads, run.rng, run.monitor),
+            by_krylov_in_chunks(rows, sums, n_axes, self.scale, run),
             run,
         )
 

@@ -181,7 +181,7 @@ class ClassicalMDS(DistanceReducer):
             constant = additive_constant(D)
             D = D + constant * (1 - np.eye(n))
         everything = self.spectrum == "all" or (self.spectrum == "auto" and n <= SPECTRUM_ROWS)
-        found = of_distances(D, q, all_values=everything, **_shared(run))
+        found = of_distances(D, q, run, all_values=everything)
         partners = chosen_partners(n)
         stress = relative_stress(found.Y, partners, lambda rows: D[rows][:, partners], run.threads)
         return self._keep(found, X, constant, stress)
@@ -196,7 +196,7 @@ class ClassicalMDS(DistanceReducer):
             alternative="use LandmarkMDS",
         )
         everything = self.spectrum == "all"
-        found = of_rows(X, int(self.n_components), all_values=everything, **_shared(run))
+        found = of_rows(X, int(self.n_components), run, all_values=everything)
         partners = chosen_partners(X.shape[0])
         cross = CrossDistances(X[partners], "euclidean", None, run.threads)
 
@@ -274,10 +274,6 @@ class ClassicalMDS(DistanceReducer):
                 is_fitted = D.min(axis=1) == 0
                 Z[rows][is_fitted] = Y[D[is_fitted].argmin(axis=1)]
         return Z.astype(X.dtype)
-
-
-def _shared(run: FitContext) -> dict[str, Any]:
-    return {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
 
 
 def _require_constant(n: int) -> None:

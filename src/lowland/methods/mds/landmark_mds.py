@@ -158,7 +158,7 @@ class LandmarkMDS(DistanceReducer):
         with run.monitor.phase("distances of landmarks", total=m) as phase:
             among = self._to_landmarks(X[self.landmarks_], run, phase)
         q = int(self.n_components)
-        found = of_distances(among, q, threads=run.threads, rng=run.rng, monitor=run.monitor)
+        found = of_distances(among, q, run)
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
         self.mean_squares_ = found.mean_squares
         Y = self._place(X, run)

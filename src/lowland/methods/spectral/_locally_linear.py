@@ -310,10 +310,8 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         found = smallest_eigenpairs(
             self._matrix(neighborhoods, run),
             self.n_components,
+            run,
             tol=self.tol,
-            rng=run.rng,
-            monitor=run.monitor,
-            threads=run.threads,
             ordering=ordering,
             trivial=np.ones(len(kept)),
         )

@@ -275,7 +275,7 @@ class ManifoldSculpting(Reducer):
             task=f"ManifoldSculpting of {n} rows",
             alternative="fewer rows or fewer neighbors",
         )
-        found = of_rows(X, d, threads=run.threads, rng=run.rng, monitor=run.monitor)
+        found = of_rows(X, d, run)
         cutoff = rank_cutoff(max(n, p), self._dtype(X)) * max(float(found.eigenvalues[0]), 0.0)
         real = found.eigenvalues > cutoff
         assert found.axes is not None
