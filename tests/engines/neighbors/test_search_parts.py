@@ -19,7 +19,7 @@ from lowland._engines.neighbors.block_search import (
     tree_of,
     tree_search,
 )
-from lowland._engines.neighbors.exact_search import exact_join, exact_query, spatial_order
+from lowland._engines.neighbors.exact_search import ExactIndex, exact_join, spatial_order
 from support.cases import each
 from support.searches import in_order, others
 
@@ -122,7 +122,10 @@ def test_the_exact_join_and_query_are_exact_to_the_last_bit_of_ties(n):
     D2 = cdist(X, X, "sqeuclidean")
     for found, expected in (
         (exact_join(X, k, 2, Monitor()), in_order(others(D2), k)),
-        (exact_query(X, X + 1, k, 2, Monitor()), in_order(cdist(X + 1, X, "sqeuclidean"), k)),
+        (
+            ExactIndex(X, 2).query(X + 1, k, 2, Monitor()),
+            in_order(cdist(X + 1, X, "sqeuclidean"), k),
+        ),
     ):
         assert np.array_equal(found.ids, expected[0])
         assert np.array_equal(found.squares, expected[1])
@@ -131,7 +134,7 @@ def test_the_exact_join_and_query_are_exact_to_the_last_bit_of_ties(n):
 @pytest.mark.parametrize("d", [5, 129, 3100])
 def test_one_fitted_row_can_be_asked_for(d):
     X = np.random.default_rng(0).standard_normal((1, d))
-    found = exact_query(X, X + 1, 1, 1, Monitor())
+    found = ExactIndex(X, 1).query(X + 1, 1, 1, Monitor())
     assert np.array_equal(found.ids, [[0]])
     np.testing.assert_allclose(found.squares, [[d]], rtol=1e-12)
 

@@ -105,14 +105,15 @@ class PackedPoints:
 
     @classmethod
     def of(
-        cls, F: np.ndarray, ids: np.ndarray, threads: int, lead: int | None = None
+        cls, F: np.ndarray, threads: int, ids: np.ndarray | None = None, lead: int | None = None
     ) -> PackedPoints:
-        """Pack the points F; ``ids`` says which row each of them is.
+        """Pack the points F; ``ids`` says which row each of them is; None: all, in order.
 
         Queries take the ``lead`` of the points they are compared with: a bound on the rest of a
         product needs tails that begin at the same coordinate.
         """
         n, q = F.shape
+        ids = np.arange(n, dtype=np.int32) if ids is None else ids
         panels = packed(np.ascontiguousarray(F), threads)
         n_places = len(panels) * panels.shape[2]
         halves = np.full(n_places, np.inf, F.dtype)

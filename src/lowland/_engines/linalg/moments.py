@@ -339,7 +339,8 @@ def survey(
             task=f"{owner}: the covariance matrix of {p} columns",
             alternative="map the rows by PCA of a sample first",
         )
-    found: Survey = rows.total(Surveying(scatter, n_jobs), merged, monitor, "survey")
+    work = functools.partial(_survey_of, scatter=scatter, n_jobs=n_jobs)
+    found: Survey = rows.total(work, merged, monitor, "survey")
     refuse_empty_columns(found.columns.known == 0, column_names(rows))
     check_size(found.greatest)
     return found
@@ -349,38 +350,26 @@ def filled_moments(
     rows: Rows, mean: np.ndarray, *, n_jobs: int | None, monitor: Monitor
 ) -> Moments:
     """The moments of the rows with ``mean`` in place of what is missing."""
-    total: Moments = rows.total(Filling(mean, n_jobs), merge, monitor, "covariance")
-    return total
+    work = functools.partial(_filled_moments_of, mean=mean, n_jobs=n_jobs)
+    return rows.total(work, merge, monitor, "covariance")
 
 
-class Surveying:
-    """The survey of one block."""
-
-    def __init__(self, scatter: bool, n_jobs: int | None) -> None:
-        self.scatter, self.n_jobs = scatter, n_jobs
-
-    def __call__(self, block: Block) -> Survey:
-        X = dense_if_small(block.X)
-        n, p = X.shape
-        if not self.scatter or not (is_sparse(X) or all_finite(X)):
-            return Survey(n, column_sums(X), None)
-        sums = _moments_of(X, self.n_jobs)
-        squares = np.diagonal(sums.scatter).copy()
-        columns = ColumnSums(np.full(p, n, np.int64), sums.mean, squares, *_ends(X))
-        return Survey(n, columns, sums)
+def _survey_of(block: Block, scatter: bool, n_jobs: int | None) -> Survey:
+    X = dense_if_small(block.X)
+    n, p = X.shape
+    if not scatter or not (is_sparse(X) or all_finite(X)):
+        return Survey(n, column_sums(X), None)
+    sums = _moments_of(X, n_jobs)
+    squares = np.diagonal(sums.scatter).copy()
+    columns = ColumnSums(np.full(p, n, np.int64), sums.mean, squares, *_ends(X))
+    return Survey(n, columns, sums)
 
 
-class Filling:
-    """The moments of one block whose missing values are set to the means of the columns."""
-
-    def __init__(self, mean: np.ndarray, n_jobs: int | None) -> None:
-        self.mean, self.n_jobs = mean, n_jobs
-
-    def __call__(self, block: Block) -> Moments:
-        X = dense_if_small(block.X)
-        if not is_sparse(X) and not all_finite(X):
-            X = np.where(np.isnan(X), self.mean, X).astype(X.dtype)
-        return _moments_of(X, self.n_jobs)
+def _filled_moments_of(block: Block, mean: np.ndarray, n_jobs: int | None) -> Moments:
+    X = dense_if_small(block.X)
+    if not is_sparse(X) and not all_finite(X):
+        X = np.where(np.isnan(X), mean, X).astype(X.dtype)
+    return _moments_of(X, n_jobs)
 
 
 def _moments_of(X: Any, n_jobs: int | None) -> Moments:

@@ -14,6 +14,7 @@ methods that need all directions in which the rows vary, whatever the units of t
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -197,7 +198,7 @@ def by_krylov_in_chunks(
     weights = np.ones((p, 1)) if scale is None else 1.0 / scale[:, None]
 
     def times(V: np.ndarray) -> np.ndarray:
-        work = ScatterTimes(sums.mean, V * weights, run.threads)
+        work = functools.partial(_scatter_times, mean=sums.mean, V=V * weights, threads=run.threads)
         return rows.total(work, np.add, run.monitor, "products") * weights
 
     pairs = largest_eigenpairs(
@@ -214,16 +215,11 @@ def by_krylov_in_chunks(
     return PrincipalAxes(sums.mean, scale, fix_signs(pairs.vectors).T, variances, per_column, n)
 
 
-class ScatterTimes:
+def _scatter_times(block: Block, mean: np.ndarray, V: np.ndarray, threads: int) -> np.ndarray:
     """(X - 1 m^T)^T (X - 1 m^T) V of one block."""
-
-    def __init__(self, mean: np.ndarray, V: np.ndarray, threads: int) -> None:
-        self.mean, self.V, self.threads = mean, V, threads
-
-    def __call__(self, block: Block) -> np.ndarray:
-        with limit_blas(1):
-            Z = products.times(block.X, self.mean, self.V, self.threads)
-            return products.transpose_times(block.X, self.mean, Z, self.threads)
+    with limit_blas(1):
+        Z = products.times(block.X, mean, V, threads)
+        return products.transpose_times(block.X, mean, Z, threads)
 
 
 # Where a falling curve of variances flattens, and what chance alone would give.

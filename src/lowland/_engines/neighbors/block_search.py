@@ -31,10 +31,6 @@ class NeighborLists(NamedTuple):
         """Lists to be filled block by block."""
         return cls(np.empty((n_rows, k), np.int32), np.empty((n_rows, k)))
 
-    def put(self, rows: slice, D: np.ndarray) -> None:
-        """Fill some rows from their distances to all points."""
-        self.ids[rows], self.distances[rows] = nearest_in_rows(D, self.ids.shape[1])
-
 
 def nearest_in_rows(D: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Columns and values of the k least entries of each row, ties by column number."""
@@ -74,7 +70,7 @@ def block_search(
             D = distances(rows)
             if self_join:
                 D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = np.inf
-            found.put(rows, D)
+            found.ids[rows], found.distances[rows] = nearest_in_rows(D, k)
             phase.advance(len(D))
     return found
 

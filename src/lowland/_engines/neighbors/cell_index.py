@@ -85,7 +85,7 @@ class CellIndex:
         self.centers = cell_search.cell_centers(
             F, n_cells, threads, rng, monitor, rows_per_cell=TRAINED_ROWS, steps=TRAINED_STEPS
         )
-        self._packed_centers = cell_search.packed_centers(self.centers, threads)
+        self._packed_centers = PackedPoints.of(self.centers, threads)
         cell_of = cell_search.nearest_center(F, self.centers, threads)
         layout = cell_search.laid_out(F, _short(cell_of), n_cells, threads)
         self._layout, points = layout._replace(rows=F[:0].copy()), layout.points
@@ -125,7 +125,7 @@ class CellIndex:
         n_probes = min(self.probes, len(self.centers))
         probes = self._nearest_centers(F, n_probes, threads)
         points, m = self._layout.points, len(F)
-        sought = PackedPoints.of(F, np.arange(m, dtype=np.int32), threads, points.lead)
+        sought = PackedPoints.of(F, threads, lead=points.lead)
         kept = Candidates.empty(len(sought.ids), k + self._spare, F.dtype)
         order = np.argsort(_short(probes[:, 0]), kind="stable").astype(np.int32)
         size = min(CHUNK_ROWS, math.ceil(m / threads))

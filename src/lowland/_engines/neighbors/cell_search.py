@@ -147,11 +147,6 @@ def nearest_center(F: np.ndarray, centers: np.ndarray, threads: int) -> np.ndarr
     return nearest[:, 0]
 
 
-def packed_centers(centers: np.ndarray, threads: int) -> PackedPoints:
-    """Centers as :func:`nearest_centers` compares rows with them."""
-    return PackedPoints.of(centers, np.arange(len(centers), dtype=np.int32), threads)
-
-
 def nearest_centers(
     F: np.ndarray,
     centers: np.ndarray,
@@ -162,9 +157,9 @@ def nearest_centers(
 ) -> np.ndarray:
     """Numbers of the centers nearest to each row, nearest first.
 
-    ``packed`` is :func:`packed_centers` of the centers, if they are known already.
+    ``packed`` are the packed centers, if they are known already.
     """
-    there = packed_centers(centers, threads) if packed is None else packed
+    there = PackedPoints.of(centers, threads) if packed is None else packed
     nearest = np.empty((len(F), n_nearest), np.int32)
     with monitor.phase("nearest cells", total=len(F)) as phase:
         for rows in row_blocks(len(F), 2**17):
@@ -188,7 +183,7 @@ def laid_out(F: np.ndarray, cell_of: np.ndarray, n_cells: int, threads: int) -> 
     places = np.full(int(ends[-1]) * width, -1, np.int32)
     places[np.repeat((ends - n_panels) * width, sizes) + within] = by_cell
     rows = F[places]
-    points = PackedPoints.of(rows, places, threads)
+    points = PackedPoints.of(rows, threads, places)
     return Layout(points, rows, np.column_stack([ends - n_panels, ends]))
 
 

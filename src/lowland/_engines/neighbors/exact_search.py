@@ -73,7 +73,7 @@ def exact_join(X: np.ndarray, k: int, threads: int, monitor: Monitor) -> Neighbo
     F = FilterSpace.of(X, threads).coordinates(X, threads)
     panels_per_block = 16 if F.shape[1] > BOX_COLUMNS else 4
     order = spatial_order(F, panel_width(F.dtype))
-    points = PackedPoints.of(F[order], order, threads)
+    points = PackedPoints.of(F[order], threads, order)
     del F
     kept = Candidates.empty(len(points.ids), k, points.halves.dtype)
     _join(points, panels_per_block, kept, threads, monitor)
@@ -149,8 +149,7 @@ class ExactIndex:
 
     def __init__(self, X: np.ndarray, threads: int) -> None:
         self.X, self.space = X, FilterSpace.of(X, threads)
-        everyone = np.arange(len(X), dtype=np.int32)
-        self.points = PackedPoints.of(self.space.coordinates(X, threads), everyone, threads)
+        self.points = PackedPoints.of(self.space.coordinates(X, threads), threads)
 
     @property
     def nbytes(self) -> int:
@@ -161,13 +160,6 @@ class ExactIndex:
         """The k rows of X nearest to each query."""
         F = self.space.coordinates(queries, threads)
         return nearest_points(queries, F, self.X, self.points, k, threads, monitor)
-
-
-def exact_query(
-    X: np.ndarray, queries: np.ndarray, k: int, threads: int, monitor: Monitor
-) -> NeighborSquares:
-    """The k rows of X nearest to each query."""
-    return ExactIndex(X, threads).query(queries, k, threads, monitor)
 
 
 def nearest_points(
@@ -181,7 +173,7 @@ def nearest_points(
     prove: bool = True,
 ) -> NeighborSquares:
     """The k rows of X, packed as ``points``, nearest to each query, which is F in filter space."""
-    sought = PackedPoints.of(F, np.arange(len(F), dtype=np.int32), threads, points.lead)
+    sought = PackedPoints.of(F, threads, lead=points.lead)
     kept = Candidates.empty(len(sought.ids), k, F.dtype)
     _score_all(sought, points, kept, threads, monitor)
     return finish(queries, X, sought, points, kept, k, threads, monitor, prove)

@@ -21,7 +21,7 @@ from lowland._engines.distances.metrics import pair_distances
 from lowland._engines.distances.neighbor_ranks import nearer_in_block, square_distances
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.block_search import nearest_in_rows
-from lowland._engines.neighbors.exact_search import exact_query
+from lowland._engines.neighbors.exact_search import ExactIndex
 from lowland.methods.linear.pca import PCA
 from lowland.metrics import Quality, mean_relative_rank_errors
 from lowland.metrics._comparison import Comparison, DataPairs, Pairs
@@ -125,7 +125,7 @@ class Search:
         wanted = min(self.k + 1, len(X))  # each row finds itself
         if queries.metric == "euclidean":
             threads = resolve_n_jobs(self.n_jobs)
-            ids, heights = exact_query(X, queries.points, wanted, threads, Monitor())
+            ids, heights = ExactIndex(X, threads).query(queries.points, wanted, threads, Monitor())
         else:
             ids, heights = _in_tiles(X, queries, wanted)
         numbers = ids.astype(np.int64) + block.start
