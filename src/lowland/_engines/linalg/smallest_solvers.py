@@ -229,8 +229,8 @@ def _lanczos(
 ) -> eigen.LargestPairs:
     """Largest pairs of an operator on the complement of the known vectors."""
     tol = min(tol, RESOLVED * problem.tol)
-    how = (problem.n_pairs, tol, problem.rng, problem.monitor, width, problem.known)
-    return eigen.block_lanczos(operator, eigen.Wanted(*how))
+    n_pairs, rng, monitor, known = problem.n_pairs, problem.rng, problem.monitor, problem.known
+    return eigen.block_lanczos(operator, eigen.Wanted(n_pairs, tol, rng, monitor, width, known))
 
 
 def _cleaned(

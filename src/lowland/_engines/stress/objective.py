@@ -230,8 +230,7 @@ def relative_stress(
         at = np.ascontiguousarray(Y[rows], np.float64)
         stress, forces = np.empty(len(at)), np.empty(at.shape)
         _native.stress_rows(at, some, delta, none, 0, stress, forces, threads)
-        size = np.einsum("ij,ij->i", delta, delta)
-        out[rows] = np.sqrt(stress / np.where(size > 0, size, 1.0))
+        out[rows] = _root_ratio(stress, np.einsum("ij,ij->i", delta, delta))
     return out
 
 
