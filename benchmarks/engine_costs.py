@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from scipy.spatial.distance import cdist
 
+from lowland._base.context import FitContext
 from lowland._base.monitor import Monitor
 from lowland._base.traits import Estimate
 from lowland._engines.kernels.kernel_operators import (
@@ -25,12 +25,9 @@ from lowland._engines.kernels.kernel_operators import (
     kernel_matrix_cost,
     kernel_product_cost,
 )
-from lowland._engines.linalg import dense_eigen, eigen, principal_axes, products
-from lowland._engines.linalg.column_basis import orthonormal_basis, orthonormal_basis_cost
+from lowland._engines.linalg import eigen, principal_axes, products
 from lowland._engines.linalg.moments import moments, moments_cost
-from lowland._engines.neighbors.search import neighbor_graph
-from lowland._engines.patches.patch_sums import PatchRows, patch_sum_cost, sum_of_patches
-from lowland._engines.patches.patch_weights import all_tangents, tangents_cost
+from lowland._engines.linalg.principal_axes import orthonormal_basis, orthonormal_basis_cost
 from lowland._engines.stress import classical_scaling
 from lowland._engines.stress.majorization import majorization_cost, majorize
 from lowland._engines.stress.objective import AllPairs, ListedPairs
@@ -83,15 +80,15 @@ def eigenpairs() -> None:
     for n in (100, 300, 1000):
         A = rng().standard_normal((n, n))
         A = A + A.T
-        cost = dense_eigen.all_pairs_cost(n)
+        cost = eigen.all_pairs_cost(n)
         compare(f"all eigenpairs {n}", lambda: eigen.all_eigenpairs(A), cost, threaded=False)
     stack = rng().standard_normal((20_000, 12, 12))
     stack = stack + stack.transpose(0, 2, 1)
-    cost = dense_eigen.all_pairs_cost(12, 20_000)
+    cost = eigen.all_pairs_cost(12, 20_000)
     compare("all eigenpairs 20 000 of 12", lambda: eigen.all_eigenpairs(stack), cost, False)
     S = rng().standard_normal((1500, 100))
     A = (S * 0.8 ** np.arange(100)) @ S.T
-    cost = dense_eigen.largest_pairs_cost(1500, 5)
+    cost = eigen.largest_pairs_cost(1500, 5)
     compare("largest pairs 1500", lambda: eigen.largest_eigenpairs(A, 5), cost, threaded=False)
 
 
@@ -110,13 +107,12 @@ def kernels() -> None:
 
 
 def stress() -> None:
-    options: dict[str, Any] = {"threads": 1, "monitor": monitor}
     for n in (390, 2000, 4000):
         X = rng().standard_normal((n, 5))
         D = cdist(X, X)
         compare(
             f"classical scaling {n}",
-            lambda: classical_scaling.of_distances(D, 2, rng=rng(), **options),
+            lambda: classical_scaling.of_distances(D, 2, FitContext(rng(), 1, monitor)),
             classical_scaling.classical_scaling_cost(n, 2),
             threaded=n > 400,
         )
@@ -138,40 +134,8 @@ def stress() -> None:
     )
 
 
-def patches() -> None:
-    for n, p, k in ((5000, 3, 12), (3000, 100, 20)):
-        X = rng().standard_normal((n, p))
-        ids = neighbor_graph(X, k, threads=1, rng=rng(), monitor=monitor).indices
-        points = PatchRows(X)
-        cost = tangents_cost(n, k, p, 2)
-        compare(
-            f"tangents {n} x {p}, k = {k}", lambda: all_tangents(points, ids, 2, 1, monitor), cost
-        )
-        F = all_tangents(points, ids, 2, 1, monitor).bases
-        compare(
-            f"sum of patches {n}, k = {k}",
-            lambda: sum_of_patches(ids, F, complement=True, n=n, threads=1),
-            patch_sum_cost(n, k),
-        )
-    for n, columns in ((3000, 2), (20_000, 2), (8000, 20)):
-        X = rng().standard_normal((n, columns))
-        W = neighbor_graph(X, 12, threads=1, rng=rng(), monitor=monitor).to_csr()
-        W.data[:] = 1
-        W = W.maximum(W.T)
-        L = scipy.sparse.csr_matrix(scipy.sparse.diags(np.asarray(W.sum(axis=1)).ravel()) - W)
-        compare(
-            f"smallest pairs {n}, {columns} columns",
-            lambda: eigen.smallest_eigenpairs(
-                L, 2, tol=1e-4, rng=rng(), monitor=monitor, trivial=np.ones(n)
-            ),
-            dense_eigen.smallest_pairs_cost(n, L.nnz / n, 2),
-            threaded=False,
-        )
-
-
 if __name__ == "__main__":
     linear_algebra()
     eigenpairs()
     kernels()
     stress()
-    patches()

@@ -24,7 +24,7 @@ from lowland import TSNE
 from lowland._base.context import FitContext
 from lowland._base.monitor import Monitor
 from lowland._engines.embedding.particle_mesh import ParticleMesh, similarity
-from lowland._engines.neighbors import index
+from lowland._engines.neighbors import search
 from lowland.neighbors import knn_query
 
 GROUPS, HIDDEN, NEIGHBORS = 50, 8, 90
@@ -136,7 +136,7 @@ def compare(X: np.ndarray, Y: np.ndarray, asked: Asked, with_peers: bool) -> Non
     row("lowland, rows placed", made.transform, first, asked)
     run = FitContext(np.random.default_rng(0), THREADS, Monitor(), None, made._once)
     options = {"metric": "euclidean", "metric_params": None, "run": run}
-    near = index.query_fitted(X, Q[:SAMPLE], NEIGHBORS, **options)
+    near = search.query_fitted(X, Q[:SAMPLE], NEIGHBORS, **options)
     print(f"{recall(X, Q, near.indices):.4f}", flush=True)
     for peer in peers() if with_peers else []:
         first, built = spent(partial(peer.build, X))
@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true")
     options = parser.parse_args()
     if options.exact:
-        index.INDEX_ROWS = 10**12
+        search.INDEX_ROWS = 10**12
     print("CPU seconds of the first call or the index | CPU ms of each new row, in batches of")
     print(" " * 28, "| index, s |", " | ".join(f"{m:9}" for m in options.new), "| recall")
     Q, _ = clusters(max(*options.new, SAMPLE), options.columns, seed=5)

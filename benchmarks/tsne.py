@@ -19,7 +19,7 @@ from knn import million, mnist50
 
 import lowland
 from lowland._engines.embedding.affinity import joint_affinities
-from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.descent import Divergence, entropy_of
 from lowland._engines.embedding.repulsion import pairwise_repulsion
 from lowland.datasets import digits
 from lowland.neighbors import knn_graph

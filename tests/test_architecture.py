@@ -225,7 +225,7 @@ def test_file_names_are_class_names_in_snake_case(name, snake):
 # Eigenproblems and singular values are solved in `_engines/linalg` only, through its `eigen`.
 SOLVERS = {"eig", "eigh", "eigvals", "eigvalsh", "eigh_tridiagonal", "eigsh", "eigs", "lobpcg"}
 SOLVERS |= {"eig_banded", "eigvals_banded", "svd", "svds", "svdvals"}
-BEHIND_EIGEN = {"block_lanczos", "chebyshev", "dense_eigen", "factors", "smallest_solvers"}
+BEHIND_EIGEN = {"smallest_solvers"}
 
 
 def linalg_calls(path: Path) -> set[str]:

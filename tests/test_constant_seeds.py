@@ -23,8 +23,7 @@ FILES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")
 UNSEEN = "the start of an iteration to full precision, in which it does not show"
 EXCEPTIONS = {
     "_base/context.py": "None means a fresh seed",
-    "_engines/kernels/kernel_values.py": "a scale must be that of the data, whatever the seed",
-    "_engines/linalg/dense_eigen.py": UNSEEN,
+    "_engines/kernels/kernel_operators.py": "a scale must be that of the data, whatever the seed",
     "_engines/linalg/eigen.py": "of callers without one; " + UNSEEN,
     "_engines/neighbors/cell_index.py": "an index must not depend on who searches in it",
     "_engines/neighbors/duplicates.py": "weights of a digest, by which equal rows are found",

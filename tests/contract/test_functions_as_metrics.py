@@ -7,7 +7,7 @@ import pytest
 
 from lowland import metrics
 from lowland._base import registry
-from lowland._engines.distances.function_metric import CALLS
+from lowland._engines.distances.metrics import CALLS
 from lowland.errors import LowlandError, ParameterError, StoppedError
 from lowland.neighbors import knn_graph, knn_query
 from support.cases import each

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
 
 from lowland import load
-from lowland._engines.neighbors.index import NeighborIndex
+from lowland._engines.neighbors.search import NeighborIndex
 from lowland.errors import DataError
 from support.cases import each
 from support.methods import every_method

@@ -4,18 +4,14 @@ import pytest
 
 from lowland._base.traits import Estimate
 from lowland._engines.kernels.kernel_operators import kernel_matrix_cost, kernel_product_cost
-from lowland._engines.linalg.column_basis import orthonormal_basis_cost
-from lowland._engines.linalg.dense_eigen import (
+from lowland._engines.linalg.eigen import (
     all_pairs_cost,
     largest_pairs_cost,
     operator_pairs_cost,
-    smallest_pairs_cost,
 )
 from lowland._engines.linalg.moments import moments_cost
-from lowland._engines.linalg.principal_axes import principal_axes_cost
+from lowland._engines.linalg.principal_axes import orthonormal_basis_cost, principal_axes_cost
 from lowland._engines.linalg.products import gram_cost, times_cost
-from lowland._engines.patches.patch_sums import patch_sum_cost
-from lowland._engines.patches.patch_weights import tangents_cost
 from lowland._engines.stress.classical_scaling import classical_scaling_cost
 from lowland._engines.stress.majorization import majorization_cost
 
@@ -30,13 +26,10 @@ COSTS = [
     (orthonormal_basis_cost, (1000, 20), 8 * 1000 * 20),
     (all_pairs_cost, (200, 3), 3 * 8 * 200**2),
     (largest_pairs_cost, (1000, 5), 8 * 1000 * 5),
-    (smallest_pairs_cost, (5000, 30, 2), 8 * 5000 * 2),
     (kernel_matrix_cost, (1000, 20), 8 * 1000**2),
     (kernel_product_cost, (1000, 20, 5), 8 * 1000 * 16),
     (classical_scaling_cost, (1000, 2), 8 * 1000 * 2),
     (majorization_cost, (1000, 2, 10), 8 * 1000 * 2),
-    (tangents_cost, (1000, 10, 5, 2), 8 * 1000 * 10 * 2),
-    (patch_sum_cost, (1000, 10), 8 * 1000 * 10),
 ]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse
 
+from lowland._engines.embedding.affinity import dense_conditional
 from lowland._engines.graphs.weights import symmetrize
 
 
@@ -31,3 +32,10 @@ def clusters(n, d, c, seed=0, spread=3.0):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, c, n)
     return spread * rng.standard_normal((c, d))[labels] + rng.standard_normal((n, d)), labels
+
+
+def dense_joint(graph, perplexity):
+    """The joint affinities of all pairs as a matrix that sums to 1; see ``dense_conditional``."""
+    P = dense_conditional(graph, perplexity)
+    P = P + P.T
+    return P / P.sum()

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import lowland
 from lowland._base.errors import DataError, ModelFileError, ParameterError
-from lowland._engines.neighbors import index, search
+from lowland._engines.neighbors import search
 from lowland.neighbors import KNNTransformer, knn_graph
 from support.cases import each
 
@@ -173,7 +173,7 @@ def test_new_rows_are_searched_in_cells_where_fitted_rows_are(monkeypatch):
     by_cells.fit_transform(X)
     assert 0.8 < by_cells.recall_ <= 1
     monkeypatch.setattr(search, "CELLS_ROWS", 2000)
-    monkeypatch.setattr(index, "INDEX_ROWS", 2000)
+    monkeypatch.setattr(search, "INDEX_ROWS", 2000)
     assert (KNNTransformer().fit(X).transform(new) != found).nnz == 0
     assert (KNNTransformer(algorithm="exact").fit(X).transform(new) != exact).nnz == 0
 

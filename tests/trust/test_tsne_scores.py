@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse
 
 from lowland import PCA, TSNE
-from lowland._engines.embedding.affinity import dense_joint
 from lowland.errors import DataError, ParameterError
 from lowland.neighbors import knn_graph
 from lowland.trust import perturbation_score, singularity_score, tsne_scores
 from support.cases import each
+from support.graphs import dense_joint
 
 
 def irregular(n: int = 60) -> np.ndarray:

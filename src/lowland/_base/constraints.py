@@ -47,11 +47,13 @@ def check_argument(name: str, value: Any, constraint: Constraint) -> None:
 class Constraint:
     """A set of allowed values that can describe itself and read a value from text."""
 
+    what: str = ""  # of most sets: their description
+
     def allows(self, value: Any) -> bool:
         raise NotImplementedError
 
     def describe(self) -> str:
-        raise NotImplementedError
+        return self.what
 
     def parse(self, text: str) -> Any:
         """The value that ``text`` spells; ``ValueError`` when it spells none."""
@@ -168,11 +170,10 @@ class OneOf(Constraint):
 class Boolean(Constraint):
     """True or False."""
 
+    what = "True or False"
+
     def allows(self, value: Any) -> bool:
         return _is_bool(value)
-
-    def describe(self) -> str:
-        return "True or False"
 
     def parse(self, text: str) -> bool:
         if text.lower() in ("true", "yes", "1"):
@@ -185,11 +186,10 @@ class Boolean(Constraint):
 class Null(Constraint):
     """None: let the method choose."""
 
+    what = "None"
+
     def allows(self, value: Any) -> bool:
         return value is None
-
-    def describe(self) -> str:
-        return "None"
 
     def parse(self, text: str) -> None:
         if text.lower() != "none":
@@ -199,11 +199,10 @@ class Null(Constraint):
 class Function(Constraint):
     """Anything callable."""
 
+    what = "a function"
+
     def allows(self, value: Any) -> bool:
         return callable(value)
-
-    def describe(self) -> str:
-        return "a function"
 
 
 class Having(Function):
@@ -216,9 +215,6 @@ class Having(Function):
         has_all = all(callable(getattr(value, name, None)) for name in self.methods)
         return has_all and not isinstance(value, type | str)
 
-    def describe(self) -> str:
-        return self.what
-
 
 class Text(Constraint):
     """A name that somebody else understands."""
@@ -228,9 +224,6 @@ class Text(Constraint):
 
     def allows(self, value: Any) -> bool:
         return isinstance(value, str) and bool(value)
-
-    def describe(self) -> str:
-        return self.what
 
     def parse(self, text: str) -> str:
         return text
@@ -263,6 +256,8 @@ class Several(Constraint):
 class Array(Constraint):
     """A two-dimensional array of numbers."""
 
+    what = "an array of numbers with two dimensions"
+
     def allows(self, value: Any) -> bool:
         import numpy as np
 
@@ -272,22 +267,20 @@ class Array(Constraint):
         except Exception:  # a ragged list, or an array-like that is none
             return False
 
-    def describe(self) -> str:
-        return "an array of numbers with two dimensions"
-
 
 class Mapping(Constraint):
     """A dictionary whose keys are names."""
 
+    what = "a dictionary"
+
     def allows(self, value: Any) -> bool:
         return isinstance(value, dict) and all(isinstance(key, str) for key in value)
-
-    def describe(self) -> str:
-        return "a dictionary"
 
 
 class Seed(Constraint):
     """What a random generator can be made from (see :func:`lowland._base.context.generator`)."""
+
+    what = "None, an integer >= 0, a numpy Generator or RandomState"
 
     def allows(self, value: Any) -> bool:
         import numpy as np
@@ -297,9 +290,6 @@ class Seed(Constraint):
             or (isinstance(value, numbers.Integral) and int(value) >= 0 and not _is_bool(value))
             or isinstance(value, np.random.Generator | np.random.RandomState)
         )
-
-    def describe(self) -> str:
-        return "None, an integer >= 0, a numpy Generator or RandomState"
 
     def parse(self, text: str) -> int:
         return int(text)
@@ -335,11 +325,10 @@ class Choice(OneOf):
 class Names(Constraint):
     """Names of columns."""
 
+    what = "names of columns"
+
     def allows(self, value: Any) -> bool:
         return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
-
-    def describe(self) -> str:
-        return "names of columns"
 
     def take(self, value: Any) -> Any:
         """Several names, from one or several."""
@@ -375,13 +364,12 @@ def listed(texts: Sequence[str]) -> list[str]:
 class Orders(Names):
     """The values of columns of text in their order."""
 
+    what = "a dictionary of columns, each with two or more different values in their order"
+
     def allows(self, value: Any) -> bool:
         return isinstance(value, dict) and all(
             isinstance(name, str) and _is_order(order) for name, order in value.items()
         )
-
-    def describe(self) -> str:
-        return "a dictionary of columns, each with two or more different values in their order"
 
     def take(self, value: Any) -> Any:
         return value
@@ -414,17 +402,16 @@ _PERIOD = Real(0)
 class Cycles(Orders):
     """The periods of columns."""
 
+    what = (
+        "a dictionary of columns, each with its period: a number > 0 or, for dates, "
+        f"{', '.join(PERIODS)}"
+    )
+
     def allows(self, value: Any) -> bool:
         return isinstance(value, dict) and all(
             isinstance(name, str)
             and (period in PERIODS if isinstance(period, str) else _PERIOD.allows(period))
             for name, period in value.items()
-        )
-
-    def describe(self) -> str:
-        return (
-            "a dictionary of columns, each with its period: a number > 0 or, for dates, "
-            f"{', '.join(PERIODS)}"
         )
 
     def parse_all(self, texts: Sequence[str]) -> dict[str, Any]:

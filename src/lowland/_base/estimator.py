@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lowland._base import validation
 from lowland._base.constraints import Boolean, Integer, Null, Seed
 from lowland._base.context import FitContext, Prepared, SharedWork, generator
 from lowland._base.errors import ParameterError
@@ -26,23 +27,6 @@ from lowland._base.rows.fitting import as_rows, checked_rows, needs_memory, plac
 from lowland._base.rows.table import Rows
 from lowland._base.targets import require_target
 from lowland._base.threads import limit_blas, resolve_n_jobs
-from lowland._base.validation import (
-    GOWER,
-    all_finite,
-    beyond,
-    check_columns,
-    check_columns_have_values,
-    check_matrix,
-    check_same_columns,
-    column_names,
-    column_ranges,
-    in_float64,
-    in_ranges,
-    is_usual,
-    largest_value,
-    needs_ranges,
-    values_of,
-)
 
 
 class Estimator(Declared):
@@ -135,7 +119,7 @@ class Estimator(Declared):
             return placed
         checked = self._check_new_rows(X)
         if "column_ranges_" in vars(self):
-            checked = in_ranges(checked, self.column_ranges_)
+            checked = validation.in_ranges(checked, self.column_ranges_)
         with self._running(bound_blas=self.transform_uses_blas) as run:
             return self._in_container(self._place_rows(checked, run), X)
 
@@ -160,40 +144,40 @@ class Estimator(Declared):
         checked = self._check_training_rows(X)
         self._forget()
         self._remember_columns(X, checked)
-        if needs_ranges(checked, getattr(self, "metric", None)):
-            self.column_ranges_ = column_ranges(checked)
-            checked = in_ranges(checked, self.column_ranges_)
+        if validation.needs_ranges(checked, getattr(self, "metric", None)):
+            self.column_ranges_ = validation.column_ranges(checked)
+            checked = validation.in_ranges(checked, self.column_ranges_)
         with self._running() as run:
             embedding = self._fitted_map(checked, y, run)
         return checked, embedding
 
     def _fitted_map(self, X: Any, y: Any, run: FitContext) -> np.ndarray | None:
         """``_fit``, of float32 rows of unusual size in float64; a map that is finite, or None."""
-        if self.fit_checks_finite or is_usual(largest_value(X)):
+        if self.fit_checks_finite or validation.is_usual(validation.largest_value(X)):
             Y = self._fit(X, y, run)
         else:
             self.needs_float64_ = True
-            Y = self._fit(in_float64(X), y, run)
+            Y = self._fit(validation.in_float64(X), y, run)
         if Y is None:
             return None
-        if Y.dtype != (dtype := values_of(X).dtype) and "needs_float64_" in vars(self):
+        if Y.dtype != (dtype := validation.values_of(X).dtype) and "needs_float64_" in vars(self):
             with np.errstate(over="ignore"):  # what overflows is refused below
                 Y = self.embedding_ = Y.astype(dtype)
-        if not all_finite(np.delete(Y, getattr(self, "excluded_", []), axis=0)):
+        if not validation.all_finite(np.delete(Y, getattr(self, "excluded_", []), axis=0)):
             self._forget()
-            raise beyond(type(self).__name__, X, "the map", Y.dtype)
+            raise validation.beyond(type(self).__name__, X, "the map", Y.dtype)
         return Y
 
     def _with_room(self, rows: Rows, greatest: float) -> Rows:
         """Rows in chunks; those of unusual size, with this largest value, in float64."""
-        if is_usual(greatest):
+        if validation.is_usual(greatest):
             return rows
         self.needs_float64_ = True
-        return rows.map(in_float64, dtype=np.dtype(np.float64))
+        return rows.map(validation.in_float64, dtype=np.dtype(np.float64))
 
     def inconsistency(self) -> str | None:
         """See :meth:`Declared.inconsistency`: Gower's distance needs ranges of columns."""
-        gower = getattr(self, "metric", None) == GOWER
+        gower = getattr(self, "metric", None) == validation.GOWER
         has_rows = vars(self).get("fitted_rows_") is not None
         if gower and has_rows and "column_ranges_" not in vars(self):
             return "no 'column_ranges_' with metric='gower'"
@@ -208,7 +192,7 @@ class Estimator(Declared):
         return None
 
     def _check_training_rows(self, X: Any) -> Any:
-        checked = check_matrix(
+        checked = validation.check_matrix(
             X,
             owner=type(self).__name__,
             accept_sparse=self.accepts_sparse,
@@ -218,7 +202,7 @@ class Estimator(Declared):
             threads=resolve_n_jobs(self.n_jobs),
         )
         if self.allows_nan:
-            check_columns_have_values(checked, column_names(X))
+            validation.check_columns_have_values(checked, validation.column_names(X))
         return checked
 
     def _check_new_rows(self, X: Any) -> Any:
@@ -228,8 +212,8 @@ class Estimator(Declared):
 
     def _check_rows(self, X: Any, owner: str, names: Any, n_columns: int) -> Any:
         """New rows, whose columns must be those with these names, and so many."""
-        check_same_columns(column_names(X), names, owner=owner)
-        checked = check_matrix(
+        validation.check_same_columns(validation.column_names(X), names, owner=owner)
+        checked = validation.check_matrix(
             X,
             owner=owner,
             accept_sparse=self.accepts_sparse,
@@ -237,7 +221,7 @@ class Estimator(Declared):
             threads=resolve_n_jobs(self.n_jobs),
             part=True,
         )
-        check_columns(checked, n_columns, owner=owner)
+        validation.check_columns(checked, n_columns, owner=owner)
         return checked
 
     def _forget(self) -> None:
@@ -247,7 +231,7 @@ class Estimator(Declared):
 
     def _remember_columns(self, X: Any, checked: Any) -> None:
         self.n_features_in_ = checked.shape[1]
-        names = column_names(X)
+        names = validation.column_names(X)
         if names is not None:
             self.feature_names_in_ = names
 

@@ -19,22 +19,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 from lowland._base.errors import StoppedError
 
 # How a verbose run looks: a bar on a terminal, plain lines in a log file or notebook.
-
-
-class Display(Protocol):
-    """What a monitor tells: a phase begins, moves on, and ends when its work is complete."""
-
-    def begin(self, phase: Phase) -> None: ...
-    def show(self, phase: Phase) -> None: ...
-    def end(self, phase: Phase) -> None: ...
-    def close(self) -> None: ...
 
 
 def open_display(label: str, stream: TextIO | None = None) -> Display | None:
@@ -71,7 +62,37 @@ def _time_left(phase: Phase, now: float) -> str:
     return f"ETA {format_seconds(left)}"
 
 
-class Lines:
+class Display:
+    """What a monitor tells: a phase begins, moves on, and ends when its work is complete."""
+
+    INTERVAL = 0.0  # seconds between two signs of one phase
+
+    def __init__(self, label: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.label, self.clock, self.last = label, clock, clock()
+
+    def begin(self, phase: Phase) -> None:
+        phase.started = self.clock()
+
+    def show(self, phase: Phase) -> None:
+        now = self.clock()
+        if now - self.last >= self.INTERVAL:
+            self.last = now
+            self.write(phase, _time_left(phase, now))
+
+    def end(self, phase: Phase) -> None:
+        self.last = self.clock()
+        self.write(phase, format_seconds(self.last - phase.started))
+
+    def write(self, phase: Phase, duration: str) -> None:
+        """Show how far the phase is."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Show nothing more."""
+        raise NotImplementedError
+
+
+class Lines(Display):
     """One line when a phase ends, and while it runs at most one every ``INTERVAL`` seconds.
 
     A stream that cannot be written any more (closed, disk full) silences the display: progress
@@ -83,28 +104,13 @@ class Lines:
     def __init__(
         self, label: str, stream: TextIO, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.label = label
-        self.clock = clock
+        super().__init__(label, clock)
         self.stream: TextIO | None = stream
-        self.last = clock()
-
-    def begin(self, phase: Phase) -> None:
-        phase.started = self.clock()
-
-    def show(self, phase: Phase) -> None:
-        now = self.clock()
-        if now - self.last < self.INTERVAL:
-            return
-        self._write(phase, _time_left(phase, now))
-
-    def end(self, phase: Phase) -> None:
-        self._write(phase, format_seconds(self.clock() - phase.started))
 
     def close(self) -> None:
         self.stream = None
 
-    def _write(self, phase: Phase, duration: str) -> None:
-        self.last = self.clock()
+    def write(self, phase: Phase, duration: str) -> None:
         count = f"{phase.done}" if phase.total is None else f"{phase.done}/{phase.total}"
         fields = [self.label, f"{phase.name} {count}", _loss(phase), duration]
         if self.stream is not None:
@@ -115,7 +121,7 @@ class Lines:
                 self.stream = None
 
 
-class Bar:
+class Bar(Display):
     """A bar per phase with percentage, loss and remaining time, drawn by rich."""
 
     INTERVAL = 0.05  # faster updates would only cost time
@@ -124,44 +130,35 @@ class Bar:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        self.last = 0.0
-        self.progress = Progress(
-            TextColumn("{task.fields[label]}", markup=False),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[loss]}", markup=False),
-            TextColumn("{task.fields[time]}", markup=False),
-            console=Console(file=stream),
-            redirect_stdout=False,  # the program's own output is not ours to reroute
-            redirect_stderr=False,
+        super().__init__(label)
+        label_, name, loss, left = (
+            TextColumn(f"{{task.{field}}}", markup=False)
+            for field in ("fields[label]", "description", "fields[loss]", "fields[time]")
         )
-        self.label = label
+        columns = (label_, name, BarColumn(), TaskProgressColumn(), loss, left)
+        # the program's own output is not ours to reroute
+        self.progress = Progress(
+            *columns, console=Console(file=stream), redirect_stdout=False, redirect_stderr=False
+        )
         self.progress.start()
 
     def begin(self, phase: Phase) -> None:
-        phase.started = time.monotonic()
+        super().begin(phase)
         phase.task = self.progress.add_task(
             phase.name, total=phase.total, label=self.label, loss="", time=""
         )
 
-    def show(self, phase: Phase) -> None:
-        now = time.monotonic()
-        if now - self.last >= self.INTERVAL:
-            self.last = now
-            self._update(phase, phase.total, _time_left(phase, now))
-
     def end(self, phase: Phase) -> None:
-        total = phase.done if phase.total is None else phase.total
-        self._update(phase, total, format_seconds(time.monotonic() - phase.started))
+        phase.total = phase.done if phase.total is None else phase.total
+        super().end(phase)
         self.progress.stop_task(phase.task)
 
     def close(self) -> None:
         self.progress.stop()
 
-    def _update(self, phase: Phase, total: int | None, duration: str) -> None:
+    def write(self, phase: Phase, duration: str) -> None:
         self.progress.update(
-            phase.task, completed=phase.done, total=total, loss=_loss(phase), time=duration
+            phase.task, completed=phase.done, total=phase.total, loss=_loss(phase), time=duration
         )
 
 
@@ -194,10 +191,8 @@ class Monitor:
         callback: Callable[[int, np.ndarray, float | None], Any] | None = None,
         stream: TextIO | None = None,
     ) -> None:
-        self.label = label
-        self.verbose = verbose
+        self.label, self.verbose, self.stream = label, verbose, stream
         self.callback = callback
-        self.stream = stream
         self.stopped = False
         # A plain attribute, not a threading.Event: setting it takes no lock, so a signal handler
         # may do it whatever the interrupted code was holding.
@@ -281,24 +276,9 @@ class Monitor:
 class Phase:
     """A part of the work, and how much of it is done; made by :meth:`Monitor.phase`."""
 
-    __slots__ = (
-        "_display",
-        "_monitor",
-        "done",
-        "first",
-        "loss",
-        "name",
-        "started",
-        "task",
-        "total",
-    )
-
     def __init__(self, monitor: Monitor, name: str, total: int | None) -> None:
-        self._monitor = monitor
-        self._display: Display | None = None
-        self.name = name
-        self.total = total
-        self.done = 0
+        self._monitor, self._display = monitor, monitor._display
+        self.name, self.total, self.done = name, total, 0
         self.first = 0  # what was done before the time was taken
         self.loss: float | None = None
         self.started = 0.0  # these two belong to the display
@@ -306,7 +286,6 @@ class Phase:
 
     def __enter__(self) -> Phase:
         self._monitor._end_steps()
-        self._display = self._monitor._display
         if self._display is not None:
             self._display.begin(self)
         return self

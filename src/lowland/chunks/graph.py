@@ -35,8 +35,12 @@ from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.cell_search import cell_centers
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.index import check_k
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost, neighbor_query
+from lowland._engines.neighbors.search import (
+    check_k,
+    neighbor_graph,
+    neighbor_graph_cost,
+    neighbor_query,
+)
 
 # Parts of space for rows that do not fit in memory: each row goes to its nearest few.
 #

@@ -31,15 +31,13 @@ from lowland._engines.embedding.affinity import (
     conditional_affinities,
     symmetrize_affinities,
 )
-from lowland._engines.embedding.descent import Stage, descend
-from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.descent import Divergence, Stage, descend, entropy_of, map_order
 from lowland._engines.embedding.initial_layout import given_layout
-from lowland._engines.embedding.map_order import map_order
 from lowland._engines.embedding.repulsion import choose_repulsion, repulsion_cost
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
-from lowland._engines.neighbors.index import check_k
+from lowland._engines.neighbors.search import check_k
 from lowland.chunks.graph import knn_graph
 from lowland.methods.embedding.tsne import TSNE
 

@@ -11,9 +11,9 @@ from lowland._base.errors import DataError
 from lowland._base.validation import as_array, is_sparse
 from lowland._engines.distances.metrics import Directions
 from lowland._engines.linalg import products
-from lowland._engines.linalg.centering import double_center
 from lowland._engines.linalg.eigen import largest_eigenpairs
 from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
+from lowland._engines.linalg.products import double_center
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland.metrics._options import Options
 from lowland.metrics._views import View

@@ -14,7 +14,7 @@ from lowland._base.monitor import Monitor
 from lowland._base.validation import check_matrix, with_room
 from lowland._engines.distances.distance_rows import blocks_of, distance_rows
 from lowland._engines.neighbors.graph import NeighborGraph, refuse_own_neighbors
-from lowland._engines.stress.disparities import stable_order
+from lowland._engines.stress.objective import stable_order
 from lowland.metrics._options import MapKeywords, Options
 from lowland.metrics._views import View
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from lowland._base.constraints import Integer, Several, check_argument
+from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError, shown
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
@@ -450,8 +451,8 @@ def best_split(X: np.ndarray, k: int, threads: int, rng: np.random.Generator) ->
         along = np.argsort(np.argsort(-np.bincount(part), kind="stable"))[part].astype(float)
     else:
         L, degrees = laplacian(W, "symmetric")
-        known: dict[str, Any] = {"trivial": np.sqrt(degrees), "norm": 2.0, "threads": threads}
-        pairs = smallest_eigenpairs(L, 1, tol=1e-3, rng=rng, monitor=Monitor(), **known)
+        run = FitContext(rng, threads, Monitor())
+        pairs = smallest_eigenpairs(L, 1, run, tol=1e-3, trivial=np.sqrt(degrees), norm=2.0)
         along = pairs.vectors[:, 0] / np.sqrt(degrees)
     return _sweep(W, along)
 

@@ -9,7 +9,7 @@ import numpy as np
 from lowland._base.errors import DataError, DataTypeError, count
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import as_array, check_matrix
-from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.distance_rows import CrossDistances
 from lowland._engines.linalg.procrustes import Alignment, align
 from lowland.metrics._measured import Measured
 

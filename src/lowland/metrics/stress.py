@@ -16,7 +16,7 @@ from lowland._engines.embedding.repulsion import Repulsion, choose_repulsion, pa
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.moments import column_moments
-from lowland._engines.stress.disparities import TIES, monotone_fit, stable_order
+from lowland._engines.stress.objective import TIES, monotone_fit, stable_order
 from lowland.metrics._comparison import (
     Comparison,
     DistanceSums,

@@ -18,7 +18,7 @@ from lowland._engines.distances.distance_rows import check_distances
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.neighbors import search
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.index import METHODS, check_k, check_search, query_fitted
+from lowland._engines.neighbors.search import METHODS, check_k, check_search, query_fitted
 
 # Functions that search for nearest neighbors.
 

@@ -16,9 +16,8 @@ from lowland._base.threads import limit_blas
 from lowland._base.validation import all_finite, beyond, check_matrix
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
-from lowland._engines.linalg.moments import Moments, moments
+from lowland._engines.linalg.moments import Moments, moments, moments_of_chunks
 from lowland._engines.linalg.principal_axes import column_scale
-from lowland._engines.linalg.row_axes import moments_of_chunks
 from lowland.selection._base import Selector
 
 

@@ -25,8 +25,7 @@ from lowland._engines.linalg.eigen import eigenvalues
 from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import neighbor_graph, stored_graph
+from lowland._engines.neighbors.search import neighbor_graph, query_fitted, stored_graph
 from lowland.metrics._comparison import of_all
 
 ALL_PAIRS = 5_000  # rows of a map up to which all are measured by default

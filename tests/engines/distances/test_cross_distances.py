@@ -6,8 +6,8 @@ import scipy.sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import cosine_distances
 
-from lowland._engines.distances import cross_distances
-from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances import distance_rows as engine
+from lowland._engines.distances.distance_rows import CrossDistances
 
 
 def irregular(n, p, seed=0):
@@ -43,15 +43,15 @@ def test_sparse_rows_become_dense_by_parts_only(metric, monkeypatch):
     X, new = irregular(40, 4), irregular(9, 4, seed=1)
     X[X < 0.5], new[new < 0.5] = 0, 0
     expected = table(X, new, metric)
-    monkeypatch.setattr(cross_distances, "TILE", 28)  # seven rows of points at a time
+    monkeypatch.setattr(engine, "TILE", 28)  # seven rows of points at a time
     largest = []
-    original = cross_distances._dense
+    original = engine._dense
 
     def dense(Z):
         largest.append(Z.shape[0])
         return original(Z)
 
-    monkeypatch.setattr(cross_distances, "_dense", dense)
+    monkeypatch.setattr(engine, "_dense", dense)
     found = table(scipy.sparse.csr_matrix(X), scipy.sparse.csr_matrix(new), metric)
     np.testing.assert_array_equal(found, expected)
     assert max(largest) < 40

@@ -6,8 +6,7 @@ import scipy.sparse
 from scipy.spatial.distance import cdist
 
 from lowland._base.errors import DataError, ParameterError
-from lowland._engines.distances.cross_distances import CrossDistances
-from lowland._engines.distances.distance_rows import DistanceTiles, distance_rows
+from lowland._engines.distances.distance_rows import CrossDistances, DistanceTiles, distance_rows
 from lowland._engines.distances.metrics import (
     METRICS,
     canonical,

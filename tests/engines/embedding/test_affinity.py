@@ -12,12 +12,12 @@ from lowland._engines.embedding.affinity import (
     conditional_affinities,
     default_neighbors,
     dense_conditional,
-    dense_joint,
     joint_affinities,
     symmetrize_affinities,
 )
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph, neighbor_query
+from support.graphs import dense_joint
 
 
 def attained(weights):

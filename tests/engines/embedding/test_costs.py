@@ -6,8 +6,6 @@ import time
 import numpy as np
 import pytest
 
-from lowland._engines.embedding.affinity import joint_affinities, joint_affinities_cost
-from lowland._engines.embedding.descent import descent_step_cost
 from lowland._engines.embedding.repulsion import pairwise_repulsion, repulsion_cost
 from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost
 from lowland._engines.graphs.weights import symmetrize
@@ -35,7 +33,6 @@ def test_costs_have_the_order_of_magnitude_of_a_measurement(irregular):
     repel = pairwise_repulsion(1.0, 1)
     measured = {
         cpu_seconds(lambda: neighbor_graph(X, 30)): neighbor_graph_cost(6000, 30, 30),
-        cpu_seconds(lambda: joint_affinities(graph, 10.0)): joint_affinities_cost(6000, 30),
         cpu_seconds(lambda: repel(Y, potential, forces)): repulsion_cost(6000, 2, method="exact"),
         cpu_seconds(lambda: shortest_paths(edges, np.arange(320))): shortest_paths_cost(
             320, 6000, 30
@@ -61,4 +58,3 @@ def test_the_cheapest_repulsion_is_chosen():
         every = [repulsion_cost(n, 2, method=m).seconds for m in ("exact", "barnes_hut", "mesh")]
         assert repulsion_cost(n, 2).seconds == min(every)
     assert repulsion_cost(10_000, 5).seconds == repulsion_cost(10_000, 5, method="exact").seconds
-    assert descent_step_cost(10_000, 2, 90).seconds > repulsion_cost(10_000, 2).seconds

@@ -9,8 +9,7 @@ import pytest
 from lowland._base.monitor import Monitor
 from lowland._engines.embedding import descent
 from lowland._engines.embedding.affinity import joint_affinities
-from lowland._engines.embedding.descent import LONGEST, LOOK, Stage, descend
-from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.descent import LONGEST, LOOK, Divergence, Stage, descend, entropy_of
 from lowland._engines.embedding.repulsion import pairwise_repulsion
 from lowland._engines.neighbors.search import neighbor_graph
 

@@ -13,7 +13,7 @@ from lowland._engines.embedding.affinity import (
     joint_affinities,
     symmetrize_affinities,
 )
-from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.descent import Divergence, entropy_of
 from lowland._engines.embedding.repulsion import choose_repulsion, pairwise_repulsion
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland.datasets import digits

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lowland._engines.embedding.map_order import map_order
+from lowland._engines.embedding.descent import map_order
 from support.cases import each
 
 

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 
 from lowland._engines.gaussian_processes.covariance import KINDS, Covariance
 from lowland._engines.gaussian_processes.exact import exact_posterior, log_likelihood
-from lowland._engines.gaussian_processes.sparse import sparse_bound, sparse_posterior
+from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_bound, sparse_posterior
 from support.cases import each
 from support.oracles.latent_gplvm import covariance_of
 
@@ -52,7 +52,7 @@ def test_the_likelihood_is_that_of_gpy(kind):
 
 
 def test_the_bound_is_that_of_gpy():
-    found = sparse_bound(*covariance_and_parameters("rbf"), LOG_NOISE, X, Z, Y)
+    found = sparse_bound(SparseProcess(*covariance_and_parameters("rbf"), LOG_NOISE, X, Z), Y)
     assert found.value == pytest.approx(GPY_SPARSE, rel=2e-5)  # other jitter
 
 
@@ -86,7 +86,7 @@ def test_slopes_are_differences_exact_and_sparse(kind, ard):
         return log_likelihood(covariance, theta, log_noise, X, Y)
 
     def sparse(theta=theta, log_noise=LOG_NOISE, X=X, Z=some):
-        return sparse_bound(covariance, theta, log_noise, X, Z, Y)
+        return sparse_bound(SparseProcess(covariance, theta, log_noise, X, Z), Y)
 
     def check(f):
         found, noise = f(), np.array(LOG_NOISE)
@@ -104,10 +104,11 @@ def test_slopes_are_differences_exact_and_sparse(kind, ard):
 def test_the_bound_is_below_the_likelihood_and_equal_with_all_rows_inducing(kind):
     covariance, theta = covariance_and_parameters(kind)
     exact = log_likelihood(covariance, theta, LOG_NOISE, X, Y).value
-    bounds = [sparse_bound(covariance, theta, LOG_NOISE, X, X[:m], Y).value for m in (1, 3, 5, 8)]
+    seen = SparseProcess(covariance, theta, LOG_NOISE, X, X)
+    bounds = [sparse_bound(seen._replace(Z=X[:m]), Y).value for m in (1, 3, 5, 8)]
     assert all(a <= b + 1e-9 for a, b in zip(bounds, [*bounds[1:], exact], strict=True))
     assert bounds[-1] == pytest.approx(exact, abs=1e-3)  # but for the jitter
-    all_rows = sparse_posterior(covariance, theta, LOG_NOISE, X, X, Y)
+    all_rows = sparse_posterior(seen, Y)
     posterior = exact_posterior(covariance, theta, LOG_NOISE, X, Y)
     np.testing.assert_allclose(all_rows.mean(Z, 1), posterior.mean(Z, 1), atol=1e-4)
     np.testing.assert_allclose(all_rows.variance(Z, 1), posterior.variance(Z, 1), atol=1e-4)
@@ -117,9 +118,10 @@ def test_only_inner_products_of_rows_matter():
     covariance, theta = covariance_and_parameters("rbf")
     wide = np.hstack([Y, Y[::-1] ** 2, np.cos(Y)])
     square = np.linalg.qr(wide.T, mode="r").T
-    for f, places in ((log_likelihood, (X,)), (sparse_bound, (X, Z))):
-        a = f(covariance, theta, LOG_NOISE, *places, wide)
-        b = f(covariance, theta, LOG_NOISE, *places, square, wide.shape[1])
+    exact = (covariance, theta, LOG_NOISE, X)
+    for f, of in ((log_likelihood, exact), (sparse_bound, (SparseProcess(*exact, Z),))):
+        a = f(*of, wide)
+        b = f(*of, square, wide.shape[1])
         assert a.value == pytest.approx(b.value, rel=1e-11)
         np.testing.assert_allclose(a.X, b.X, rtol=1e-9, atol=1e-9)
 

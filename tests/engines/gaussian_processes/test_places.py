@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 
 from lowland._engines.gaussian_processes.covariance import KINDS, Covariance
 from lowland._engines.gaussian_processes.places import likely_starts, place_rows
-from lowland._engines.gaussian_processes.sparse import sparse_posterior
+from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_posterior
 from support.cases import each
 
 RNG = np.random.default_rng(5)
@@ -19,7 +19,7 @@ CRITERIA = ["bound", "likelihood"]
 def process(kind="rbf", D=20):
     covariance = Covariance(kind, 2)
     theta = covariance.vector(0.8, [0.9, 1.2], [0.3, 0.2], 0.2)
-    return sparse_posterior(covariance, theta, float(np.log(0.05)), X, Z, Y[:, :D])
+    return sparse_posterior(SparseProcess(covariance, theta, np.log(0.05), X, Z), Y[:, :D])
 
 
 def energy(posterior, x, y, criterion):

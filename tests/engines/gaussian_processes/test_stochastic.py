@@ -5,10 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+from lowland._base.context import FitContext
 from lowland._base.monitor import Monitor
 from lowland._engines.gaussian_processes import stochastic
 from lowland._engines.gaussian_processes.covariance import Covariance
-from lowland._engines.gaussian_processes.sparse import sparse_bound, sparse_posterior
+from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_bound, sparse_posterior
 from lowland._engines.gaussian_processes.stochastic import (
     part_sizes,
     part_steps,
@@ -44,26 +45,19 @@ def start_of(Y, m=M):
     X = left[:, :2] * np.sqrt(len(Y))
     share = float((values[:2] ** 2).sum() / (values**2).sum())
     theta = COVARIANCE.vector(share, 1.0, 1.0, 0.1)
-    return theta, float(np.log(1 - share)), X, X[:: len(X) // m][:m].copy()
+    Z = X[:: len(X) // m][:m].copy()
+    return SparseProcess(COVARIANCE, theta, float(np.log(1 - share)), X, Z)
 
 
 def fit(Y, start=None, seed=0, threads=1, max_iter=60, monitor=None, **options):
-    return train(
-        COVARIANCE,
-        *(start or start_of(Y)),
-        Y,
-        max_iter=max_iter,
-        rng=np.random.default_rng(seed),
-        threads=threads,
-        monitor=monitor or Monitor(),
-        **options,
-    )
+    run = FitContext(np.random.default_rng(seed), threads, monitor or Monitor())
+    return train(start or start_of(Y), Y, run, max_iter=max_iter, **options)
 
 
-def loss_of(theta, log_noise, X, Z, Y):
+def loss_of(process, Y):
     """As the model is written: minus the bound, minus the logarithm of the prior."""
-    bound = sparse_bound(COVARIANCE, theta, log_noise, X, Z, Y).value
-    return (-bound + np.sum(X**2 + np.log(2 * np.pi)) / 2) / Y.size
+    places, bound = process.X, sparse_bound(process, Y).value
+    return (-bound + np.sum(places**2 + np.log(2 * np.pi)) / 2) / Y.size
 
 
 def left_over(X, U):
@@ -78,38 +72,38 @@ def test_result_is_consistent_and_recovers_planted_places(planted):
     U, Y = planted
     start = start_of(Y)
     found = fit(Y, start, max_iter=200)
-    state = found[:4]
-    np.testing.assert_allclose(found.losses[-1], loss_of(*state, Y), rtol=1e-6)
-    np.testing.assert_allclose(found.bound, sparse_bound(COVARIANCE, *state, Y).value, rtol=1e-6)
+    state = found.process
+    np.testing.assert_allclose(found.losses[-1], loss_of(state, Y), rtol=1e-6)
+    np.testing.assert_allclose(found.bound, sparse_bound(state, Y).value, rtol=1e-6)
     assert len(found.losses) == found.n_iter + 1
-    assert found.losses[-1] < loss_of(*start, Y) - 0.5
-    wanted = sparse_posterior(COVARIANCE, *state, Y)
+    assert found.losses[-1] < loss_of(start, Y) - 0.5
+    wanted = sparse_posterior(state, Y)
     np.testing.assert_allclose(found.posterior.mean(U[:99], 1), wanted.mean(U[:99], 1), atol=1e-3)
-    assert left_over(found.X, U) < 0.3 * left_over(start[2], U)
-    assert np.mean((found.posterior.mean(found.X, 1) - Y) ** 2) < 1.5 * 0.1**2
+    assert left_over(state.X, U) < 0.3 * left_over(start.X, U)
+    assert np.mean((found.posterior.mean(state.X, 1) - Y) ** 2) < 1.5 * 0.1**2
 
 
 def test_parts_fit_as_well_as_as_many_steps_on_all_rows(planted):
     """The reference is L-BFGS of the bound of the whole table, from the same start."""
     _, Y = planted
-    theta, log_noise, X, Z = start_of(Y)
+    _, theta, log_noise, X, Z = start_of(Y)
     n_process, n_inputs = len(theta) + 1, Z.size
 
     def split(v):
         places = v[n_process:]
         parts = places[n_inputs:].reshape(X.shape), places[:n_inputs].reshape(Z.shape)
-        return v[: n_process - 1], float(v[n_process - 1]), *parts
+        return SparseProcess(COVARIANCE, v[: n_process - 1], float(v[n_process - 1]), *parts)
 
     def function(v):
         state = split(v)
-        slopes = sparse_bound(COVARIANCE, *state, Y)
+        slopes = sparse_bound(state, Y)
         gradient = [
             -slopes.theta,
             [-slopes.noise],
             -slopes.Z.ravel(),
-            (state[2] - slopes.X).ravel(),
+            (state.X - slopes.X).ravel(),
         ]
-        return loss_of(*state, Y), np.concatenate(gradient) / Y.size
+        return loss_of(state, Y), np.concatenate(gradient) / Y.size
 
     first = np.concatenate([theta, [log_noise], Z.ravel(), X.ravel()])
     steps = part_steps(part_sizes(N, len(Z)), len(Z), 60)
@@ -124,21 +118,21 @@ def test_bytes_depend_on_the_seed_only(planted):
         fit(Y, max_iter=15, threads=2),
         fit(Y, max_iter=15, seed=1),
     )
-    for a, b in zip(one, again, strict=True):
+    for a, b in zip((*one.process, one.losses), (*again.process, again.losses), strict=True):
         if isinstance(a, np.ndarray):
             np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(one.posterior.weights, again.posterior.weights)
-    assert not np.array_equal(one.X, other.X)
+    assert not np.array_equal(one.process.X, other.process.X)
 
 
 @each("max_iter", [0, 1, 3])
 def test_a_good_start_is_never_left_for_a_worse_place(planted, max_iter):
     _, Y = planted
-    good = fit(Y, max_iter=40)[:4]
+    good = fit(Y, max_iter=40).process
     found = fit(Y, good, max_iter=max_iter)
-    assert found.losses[-1] <= loss_of(*good, Y) + 1e-9
+    assert found.losses[-1] <= loss_of(good, Y) + 1e-9
     if max_iter == 0:
-        np.testing.assert_array_equal(found.X, good[2])
+        np.testing.assert_array_equal(found.process.X, good.X)
         assert found.n_iter == 0
         assert len(found.losses) == 1
 
@@ -155,9 +149,9 @@ def test_a_stop_places_all_rows_by_the_process_that_there_is(planted):
     assert [step for step, *_ in seen] == [1, 2, 3, 4]
     assert found.n_iter == 4
     assert {shape for _, shape, _ in seen} == {(N, 2)}
-    assert np.isfinite(found.X).all()
+    assert np.isfinite(found.process.X).all()
     assert not found.converged
-    assert loss_of(*found[:4], Y) <= loss_of(*start_of(Y), Y)
+    assert loss_of(found.process, Y) <= loss_of(start_of(Y), Y)
 
 
 def test_steps_of_all_parts_are_counted_on(planted):
@@ -172,14 +166,15 @@ def test_steps_of_all_parts_are_counted_on(planted):
 
 def test_parameters_stay_within_bounds(planted):
     _, Y = planted
-    theta, log_noise, X, Z = start_of(Y)
+    start = start_of(Y)
+    theta, log_noise = start.theta, start.log_noise
     least = np.concatenate([theta - 0.1, [log_noise - 0.2]])
     most = np.concatenate([theta + 0.1, [log_noise + 0.2]])
-    found = fit(Y, (theta, log_noise, X, Z), max_iter=20, bounds=(least, most))
-    process = np.append(found.theta, found.log_noise)
+    found = fit(Y, start, max_iter=20, bounds=(least, most))
+    process = np.append(found.process.theta, found.process.log_noise)
     assert (process >= least - 1e-12).all()
     assert (process <= most + 1e-12).all()
-    assert np.isclose(found.log_noise, log_noise - 0.2)  # it would like to be smaller
+    assert np.isclose(found.process.log_noise, log_noise - 0.2)  # it would like to be smaller
 
 
 def test_parts_grow_to_the_table_and_costs_do_not_jump(monkeypatch):

@@ -12,10 +12,12 @@ from lowland._engines.kernels.kernel_operators import (
     GivenKernel,
     Kernel,
     RowKernel,
+    between,
+    check_finite_products,
     kernel_matrix,
+    median_distance,
 )
-from lowland._engines.kernels.kernel_values import between, check_finite_products, median_distance
-from lowland._engines.linalg.centering import CenteredOperator, double_center
+from lowland._engines.linalg.products import CenteredOperator, double_center
 from support.cases import each
 
 NAMED = {

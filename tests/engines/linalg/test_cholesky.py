@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from lowland._engines.linalg.cholesky import gaussian_sums, inverse_from, lower_factor, solve_lower
+from lowland._engines.gaussian_processes.exact import (
+    gaussian_sums,
+    inverse_from,
+    lower_factor,
+    solve_lower,
+)
 from support.cases import each
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from lowland._base.monitor import Monitor
-from lowland._engines.linalg.column_basis import orthonormal_basis
+from lowland._engines.linalg.principal_axes import orthonormal_basis
 
 
 def basis(X, threads=1):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowland._engines.linalg import dense_eigen
+from lowland._engines.linalg import eigen
 from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs
 from support.cases import each
 
@@ -24,12 +24,12 @@ def assert_pairs(A, values, vectors, scale):
 
 @pytest.fixture(params=["dense", "Lanczos"])
 def solver(request, monkeypatch):
-    monkeypatch.setattr(dense_eigen, "DENSE_ORDER", 10**9 if request.param == "dense" else 20)
+    monkeypatch.setattr(eigen, "DENSE_ORDER", 10**9 if request.param == "dense" else 20)
 
 
 def solve_eigenproblem(A, n_pairs):
     found = largest_eigenpairs(A, n_pairs, semidefinite=True)
-    return dense_eigen.EigenPairs(found.values, found.vectors)
+    return eigen.EigenPairs(found.values, found.vectors)
 
 
 SPECTRA = {
@@ -124,6 +124,6 @@ def test_signs_of_a_zero_vector_stay_finite_and_inputs_untouched():
 def test_some_pairs_of_nearly_equal_eigenvalues_are_all_there():
     u = np.random.default_rng(0).standard_normal(48)
     A = np.eye(48) - np.outer(u, u) / (u @ u) * 0.8
-    values, vectors = dense_eigen.lapack_pairs(A, 46, 47)
+    values, vectors = eigen.lapack_pairs(A, 46, 47)
     np.testing.assert_allclose(values, 1.0)
     np.testing.assert_allclose(A @ vectors, vectors, atol=1e-12)

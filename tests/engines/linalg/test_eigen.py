@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 
+from lowland._base.context import FitContext
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
 from lowland._engines.linalg import eigen
@@ -80,7 +81,7 @@ def test_without_a_trivial_vector_the_smallest_pair_is_found_too(solver):
     )
     M = scipy.sparse.csr_matrix(path) * (n / np.pi) ** 2
     found = eigen.smallest_eigenpairs(
-        M, 3, tol=1e-5, rng=np.random.default_rng(0), monitor=Monitor(), solver=solver
+        M, 3, FitContext(np.random.default_rng(0), 1, Monitor()), tol=1e-5, solver=solver
     )
     k = np.arange(1, 4)
     expected = (2 - 2 * np.cos(np.pi * k / (n + 1))) * (n / np.pi) ** 2  # close to 1, 4, 9
@@ -91,19 +92,19 @@ def test_without_a_trivial_vector_the_smallest_pair_is_found_too(solver):
 
 def test_the_constant_is_found_where_it_is_not_left_out():
     M = scipy.sparse.csr_matrix(np.eye(30) - 1 / 30)
-    options = {"tol": 1e-8, "rng": np.random.default_rng(0), "monitor": Monitor()}
-    with_constant = eigen.smallest_eigenpairs(M, 2, **options)
+    run, options = FitContext(np.random.default_rng(0), 1, Monitor()), {"tol": 1e-8}
+    with_constant = eigen.smallest_eigenpairs(M, 2, run, **options)
     np.testing.assert_allclose(with_constant.values, [0, 1], atol=1e-12)
     np.testing.assert_allclose(with_constant.vectors[:, 0], 30**-0.5)
-    without = eigen.smallest_eigenpairs(M, 2, trivial=np.ones(30), **options)
+    without = eigen.smallest_eigenpairs(M, 2, run, trivial=np.ones(30), **options)
     np.testing.assert_allclose(without.values, [1, 1])
 
 
 @pytest.mark.parametrize("e", [-600, 600])
 def test_the_smallest_pairs_of_an_extreme_matrix(e):
     A = symmetric(30) @ symmetric(30)
-    options = {"tol": 1e-6, "rng": np.random.default_rng(0), "monitor": Monitor()}
-    plain, scaled = (eigen.smallest_eigenpairs(M, 2, **options) for M in (A, np.ldexp(A, e)))
+    run = FitContext(np.random.default_rng(0), 1, Monitor())
+    plain, scaled = (eigen.smallest_eigenpairs(M, 2, run, tol=1e-6) for M in (A, np.ldexp(A, e)))
     np.testing.assert_allclose(np.ldexp(plain.values, e), scaled.values, rtol=1e-10)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lowland._base.context import FitContext
 from lowland._base.errors import ConvergenceWarning
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
@@ -20,7 +21,7 @@ def solved(name, X, n_axes, scaled=False, threads=1, seed=0):
         return principal_axes.by_covariance(moments(X, threads, Monitor()), n_axes, scaled)
     if name == "gram":
         return principal_axes.by_gram(X, n_axes, scaled, threads)
-    return principal_axes.by_krylov(X, n_axes, scaled, threads, rng(seed), Monitor())
+    return principal_axes.by_krylov(X, n_axes, scaled, FitContext(rng(seed), threads, Monitor()))
 
 
 def naive_axes(X, n_axes, scaled):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lowland._engines.linalg.skyline import SkylineCholesky, line_up, plan_skyline
+from lowland._engines.graphs.components import line_up
+from lowland._engines.linalg.skyline import SkylineCholesky, plan_skyline
 from support.strips import rng, strip
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from lowland._base.context import FitContext
 from lowland._base.errors import ConvergenceWarning, MemoryLimitError
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
@@ -16,11 +17,12 @@ from support.strips import rng, strip
 SOLVERS = ["dense", "factor", "filter"]
 
 
-def pairs(M, q, solver, seed=0, **options):
+def pairs(M, q, solver, seed=0, threads=1, **options):
     n = M.shape[0] if hasattr(M, "shape") else None
     known = None if n is None else np.ones(n)
-    options = {"tol": 1e-5, "threads": 1, "trivial": known, **options}
-    return smallest_eigenpairs(M, q, rng=rng(seed), monitor=Monitor(), solver=solver, **options)
+    options = {"tol": 1e-5, "trivial": known, **options}
+    run = FitContext(rng(seed), threads, Monitor())
+    return smallest_eigenpairs(M, q, run, solver=solver, **options)
 
 
 def sine(U, V):

@@ -8,11 +8,10 @@ from scipy.spatial.distance import cdist
 from lowland._base.context import FitContext, Prepared
 from lowland._base.errors import DataError, MemoryLimitError, ParameterError
 from lowland._base.monitor import Monitor
-from lowland._engines.neighbors import index as engine
+from lowland._engines.neighbors import search as engine
 from lowland._engines.neighbors import search as searching
 from lowland._engines.neighbors.cell_index import CellIndex
-from lowland._engines.neighbors.index import NeighborIndex, query_fitted
-from lowland._engines.neighbors.search import neighbor_query
+from lowland._engines.neighbors.search import NeighborIndex, neighbor_query, query_fitted
 from lowland.neighbors import knn_query
 from support.cases import each
 from support.searches import in_order

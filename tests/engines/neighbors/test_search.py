@@ -366,9 +366,9 @@ def test_memory_layout_does_not_matter(dense_layout, irregular):
 def test_few_columns_and_many_rows_go_to_the_tree_and_are_exact(monkeypatch):
     X = np.random.default_rng(0).gamma(1.0, size=(1500, 3))
     asked = []
-    original = search.tree_search.tree_search
+    original = search.block_search.tree_search
     monkeypatch.setattr(
-        search.tree_search, "tree_search", lambda *rest: asked.append(1) or original(*rest)
+        search.block_search, "tree_search", lambda *rest: asked.append(1) or original(*rest)
     )
     assert_exact(knn_graph(X, 8, metric="manhattan"), others(oracle(X, X, "manhattan")), (1e-12, 0))
     assert asked == [1]

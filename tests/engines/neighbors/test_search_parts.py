@@ -16,9 +16,10 @@ from lowland._engines.neighbors.block_search import (
     nearest_in_rows,
     sparse_search,
     stored_neighbors,
+    tree_of,
+    tree_search,
 )
-from lowland._engines.neighbors.exact_search import exact_join, exact_query, spatial_order
-from lowland._engines.neighbors.tree_search import tree_search
+from lowland._engines.neighbors.exact_search import ExactIndex, exact_join, spatial_order
 from support.cases import each
 from support.searches import in_order, others
 
@@ -121,7 +122,10 @@ def test_the_exact_join_and_query_are_exact_to_the_last_bit_of_ties(n):
     D2 = cdist(X, X, "sqeuclidean")
     for found, expected in (
         (exact_join(X, k, 2, Monitor()), in_order(others(D2), k)),
-        (exact_query(X, X + 1, k, 2, Monitor()), in_order(cdist(X + 1, X, "sqeuclidean"), k)),
+        (
+            ExactIndex(X, 2).query(X + 1, k, 2, Monitor()),
+            in_order(cdist(X + 1, X, "sqeuclidean"), k),
+        ),
     ):
         assert np.array_equal(found.ids, expected[0])
         assert np.array_equal(found.squares, expected[1])
@@ -130,7 +134,7 @@ def test_the_exact_join_and_query_are_exact_to_the_last_bit_of_ties(n):
 @pytest.mark.parametrize("d", [5, 129, 3100])
 def test_one_fitted_row_can_be_asked_for(d):
     X = np.random.default_rng(0).standard_normal((1, d))
-    found = exact_query(X, X + 1, 1, 1, Monitor())
+    found = ExactIndex(X, 1).query(X + 1, 1, 1, Monitor())
     assert np.array_equal(found.ids, [[0]])
     np.testing.assert_allclose(found.squares, [[d]], rtol=1e-12)
 
@@ -174,7 +178,7 @@ def test_the_size_of_blocks_of_sparse_rows_changes_nothing(monkeypatch, tile, me
     rng = np.random.default_rng(0)
     dense = np.where(rng.random((45, 12)) < 0.3, rng.integers(1, 4, (45, 12)), 0).astype(float)
     X = scipy.sparse.csr_matrix(dense)
-    found = sparse_search(X, X, 6, metric, True, Monitor())
+    found = sparse_search(X, None, 6, metric, Monitor())
     ids, distances = in_order(others(cdist(dense, dense, metric)), 6)
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-15)
@@ -197,7 +201,7 @@ def test_sparse_search_never_makes_the_data_dense(monkeypatch):
     )
     X.sum_duplicates()
     for metric in ("euclidean", "cosine"):
-        sparse_search(X, X, 3, metric, True, Monitor())
+        sparse_search(X, None, 3, metric, Monitor())
     assert shapes
     assert all(shape[1] == 30 for shape in shapes)
 
@@ -228,11 +232,11 @@ def test_the_tree_orders_ties_and_copies_by_row_number(metric, levels, k):
     X = np.random.default_rng(levels).integers(0, levels, (150, 2)).astype(float)
     name = {"manhattan": "cityblock"}.get(metric, metric)
     ids, distances = in_order(others(cdist(X, X, name)), k)
-    found = tree_search(X, X, k, metric, None, True, 2)
+    found = tree_search(tree_of(X), None, k, metric, None, 2, Monitor())
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-15)
     ids, distances = in_order(cdist(X + 0.5, X, name), k)
-    found = tree_search(X, X + 0.5, k, metric, None, False, 1)
+    found = tree_search(tree_of(X), X + 0.5, k, metric, None, 1, Monitor())
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-15)
 
@@ -240,7 +244,7 @@ def test_the_tree_orders_ties_and_copies_by_row_number(metric, levels, k):
 @pytest.mark.parametrize("p", [1, 1.5, 3, np.inf])
 def test_the_tree_takes_the_exponent_of_minkowski(p):
     X = np.random.default_rng(0).gamma(1.0, size=(120, 3))
-    found = tree_search(X, X, 7, "minkowski", {"p": p}, True, 1)
+    found = tree_search(tree_of(X), None, 7, "minkowski", {"p": p}, 1, Monitor())
     ids, distances = in_order(others(cdist(X, X, "minkowski", p=p)), 7)
     assert np.array_equal(found.ids, ids)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-13)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from lowland._engines.network.layers import Network, apply, first_weights
-from lowland._engines.network.row_space import row_space
+from lowland._engines.network.layers import Network, apply, first_weights, row_space
 from support.cases import each
 
 

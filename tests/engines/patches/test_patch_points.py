@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from lowland._engines.patches.patch_sums import PatchDistances, PatchRows
+from lowland._engines.patches.patch_weights import PatchDistances, PatchRows
 
 
 def gram(points, ids, centers=None):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lowland._engines.graphs.components import Edges
-from lowland._engines.patches.patch_sums import across_bridges
+from lowland._engines.patches.patch_weights import across_bridges
 
 
 def test_ends_of_bridges_see_both_sides():

@@ -28,7 +28,7 @@ def naive_ranks(squares):
 
 def kernel_ranks(X, rows, partners, coordinates, threads=1, isa="auto"):
     """Ranks of the lists of partners, with scores in the type of the given coordinates."""
-    points = PackedPoints.of(coordinates, np.arange(len(X), dtype=np.int32), threads)
+    points = PackedPoints.of(coordinates, threads)
     starts = np.concatenate([[0], np.cumsum([len(p) for p in partners])]).astype(np.int64)
     asked = np.concatenate([*partners, []]).astype(np.int32)
     ranks = np.full(len(asked), -7, np.int32)
@@ -214,7 +214,7 @@ def test_sums_of_columns_are_those_of_rows_turned_around(isa):
 
 def good_counts():
     X = np.arange(8.0).reshape(4, 2)
-    points = PackedPoints.of(X, np.arange(4, dtype=np.int32), 1)
+    points = PackedPoints.of(X, 1)
     return {
         "panels": points.panels,
         "halves": points.halves,
@@ -282,10 +282,10 @@ def test_counts_of_blocks_add_up_to_ranks(name, dtype, isa):
     expected = squares[np.repeat(numbers, k), partners.ravel()]
     np.testing.assert_allclose(heights, expected, rtol=1e-14)  # fused sums round differently
     found = np.zeros(30 * k, np.int64)
-    queries = PackedPoints.of(X[numbers], np.arange(30, dtype=np.int32), 1)
+    queries = PackedPoints.of(X[numbers], 1)
     for start in range(0, n, 41):
         block = np.ascontiguousarray(X[start : start + 41])
-        points = PackedPoints.of(block, np.arange(len(block), dtype=np.int32), 1)
+        points = PackedPoints.of(block, 1)
         inside = (numbers >= start) & (numbers < start + len(block))
         _native.count_nearer(
             *(points.panels, points.halves, block),
@@ -305,7 +305,7 @@ def test_counts_of_blocks_add_up_to_ranks(name, dtype, isa):
 
 def test_counts_of_blocks_refuse_what_does_not_fit(refuses):
     X = np.arange(8.0).reshape(4, 2)
-    points = PackedPoints.of(X, np.arange(4, dtype=np.int32), 1)
+    points = PackedPoints.of(X, 1)
     good = {
         "panels": points.panels,
         "halves": points.halves,

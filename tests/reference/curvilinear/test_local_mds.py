@@ -7,8 +7,8 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist, pdist
 
 from lowland import MDS, PCA
-from lowland._engines.graphs import multigrid
-from lowland._engines.graphs.multigrid import graph_multigrid
+from lowland._engines.graphs import laplacian as multigrid
+from lowland._engines.graphs.laplacian import graph_multigrid
 from lowland.datasets import swiss_roll
 from lowland.errors import DataError
 from lowland.methods.curvilinear import local_mds

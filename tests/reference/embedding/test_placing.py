@@ -8,7 +8,7 @@ import pytest
 import lowland
 from lowland import LLE, TSNE, LaplacianEigenmaps
 from lowland._engines.embedding import placement
-from lowland._engines.neighbors import cell_index, index
+from lowland._engines.neighbors import cell_index, search
 from lowland.datasets import digits
 from lowland.metrics import trustworthiness
 
@@ -23,7 +23,7 @@ def fitted():
 @pytest.fixture(autouse=True)
 def many_rows(monkeypatch):
     """Tables of a thousand rows count as large."""
-    monkeypatch.setattr(index, "INDEX_ROWS", 1000)
+    monkeypatch.setattr(search, "INDEX_ROWS", 1000)
     monkeypatch.setattr(placement, "GRID_POINTS", 1000)
     monkeypatch.setattr(cell_index, "CELL_ROWS", 50)
 
@@ -78,7 +78,7 @@ def test_rows_equal_to_fitted_rows_keep_their_places(model):
 
 def test_cells_place_rows_as_well_as_all_pairs_do(model, monkeypatch):
     by_cells = model.transform(NEW)
-    monkeypatch.setattr(index, "INDEX_ROWS", 10**9)
+    monkeypatch.setattr(search, "INDEX_ROWS", 10**9)
     by_pairs = pickle.loads(pickle.dumps(model)).transform(NEW)
     assert by_cells.tobytes() != by_pairs.tobytes()
     cells, pairs = (float(trustworthiness(NEW, Z, n_neighbors=10)) for Z in (by_cells, by_pairs))

@@ -8,11 +8,12 @@ from scipy.special import rel_entr
 from sklearn.neighbors import KNeighborsClassifier
 
 from lowland import PCA, SNE, SymmetricSNE
-from lowland._engines.embedding.affinity import dense_conditional, dense_joint
+from lowland._engines.embedding.affinity import dense_conditional
 from lowland.datasets import digits
 from lowland.neighbors import knn_graph
 from reference.chance import not_below_in_pairs
 from reference.plain import FOUR_PLACES, FOUR_ROWS
+from support.graphs import dense_joint
 
 both = pytest.mark.parametrize("method", [SNE, SymmetricSNE])
 

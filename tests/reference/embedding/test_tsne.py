@@ -12,13 +12,13 @@ from threadpoolctl import threadpool_limits
 import lowland
 from lowland import TSNE
 from lowland._engines.embedding import descent
-from lowland._engines.embedding.affinity import dense_joint
 from lowland.datasets import digits
 from lowland.errors import DataError, ParameterError
 from lowland.neighbors import NeighborGraph, knn_graph, knn_query
 from reference.chance import not_below_in_pairs
 from reference.plain import FOUR_PLACES, FOUR_ROWS
 from support.cases import each
+from support.graphs import dense_joint
 
 
 def label_found(Y, labels):

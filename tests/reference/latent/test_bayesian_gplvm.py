@@ -10,7 +10,7 @@ from scipy.special import roots_hermitenorm
 from lowland import PCA, BayesianGPLVM
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import log_likelihood
-from lowland._engines.gaussian_processes.sparse import sparse_bound
+from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_bound
 from lowland.methods.latent import bayesian_gplvm
 from lowland.methods.latent.bayesian_gplvm import Places, Problem, expected_statistics
 from reference.chance import not_below_in_pairs
@@ -118,7 +118,7 @@ def test_places_without_variance_have_the_bound_of_points(kind):
     logs = np.full(U.shape, np.log(1e-13))
     bound = Problem(covariance, Y, 6, len(Z)).bound(Places(U, logs, theta, -1.0, Z))[0]
     divergence = 0.5 * np.sum(U**2 + 1e-13 - logs - 1)
-    expected = sparse_bound(covariance, theta, -1.0, U, Z, Y).value
+    expected = sparse_bound(SparseProcess(covariance, theta, -1.0, U, Z), Y).value
     assert bound + divergence == pytest.approx(expected, rel=1e-9)
 
 

@@ -27,7 +27,7 @@ def test_stress_and_minimum_are_the_naive_ones(power, irregular, distances):
 @pytest.mark.parametrize("power", [0, 1, 2])
 def test_the_slope_is_half_the_gradient(power, irregular, distances):
     from lowland._base.monitor import Monitor
-    from lowland._engines.linalg.column_basis import orthonormal_basis
+    from lowland._engines.linalg.principal_axes import orthonormal_basis
     from lowland._engines.stress.objective import AllPairs
     from lowland.methods.mds.linear_mds import LinearStress
 

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.optimize import minimize, nnls
 
 from lowland import MDS, ClassicalMDS
-from lowland._engines.stress.disparities import IntervalCone
+from lowland._engines.stress.objective import IntervalCone
 from lowland.errors import DataError, ParameterError
 from support.cases import each
 from support.oracles.mds import guttman

@@ -6,7 +6,7 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import rankdata
 
 from lowland import ClassicalMDS, NonmetricMDS
-from lowland._engines.stress.disparities import mid_ranks
+from lowland._engines.stress.objective import mid_ranks
 from lowland.errors import DataError
 from support.cases import each
 
@@ -45,8 +45,12 @@ def test_stress_is_that_of_an_isotonic_regression(irregular, distances):
 
 def test_the_gradient_is_that_of_stress(irregular, distances):
     """A small step along the negative gradient lowers the stress as the gradient predicts."""
-    from lowland._engines.stress.disparities import Disparities, IntervalCone, MonotoneCone
-    from lowland._engines.stress.objective import ListedPairs
+    from lowland._engines.stress.objective import (
+        Disparities,
+        IntervalCone,
+        ListedPairs,
+        MonotoneCone,
+    )
 
     rng = np.random.default_rng(0)
     i, j = np.triu_indices(12, 1)

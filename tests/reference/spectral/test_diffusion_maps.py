@@ -81,7 +81,7 @@ def test_distances_in_all_coordinates_are_diffusion_distances(irregular, alpha, 
 def test_iteration_agrees_with_the_matrix(irregular, monkeypatch):
     X = irregular(500, 3, seed=3)
     by_matrix = DiffusionMaps(3, bandwidth=3.0, random_state=0).fit(X)
-    monkeypatch.setattr("lowland._engines.linalg.dense_eigen.DENSE_ORDER", 100)
+    monkeypatch.setattr("lowland._engines.linalg.eigen.DENSE_ORDER", 100)
     by_products = DiffusionMaps(3, bandwidth=3.0, random_state=0).fit(X)
     np.testing.assert_allclose(by_products.eigenvalues_, by_matrix.eigenvalues_, rtol=1e-8)
     scale = np.abs(by_matrix.embedding_).max()
@@ -186,7 +186,7 @@ def test_bad_input_is_refused_or_mapped(irregular, monkeypatch):
 
 
 def test_the_number_of_threads_does_not_change_a_byte_of_large_fits(irregular, monkeypatch):
-    monkeypatch.setattr("lowland._engines.linalg.dense_eigen.DENSE_ORDER", 100)
+    monkeypatch.setattr("lowland._engines.linalg.eigen.DENSE_ORDER", 100)
     X = irregular(700, 3)
     for k in (None, 8):
         maps = [DiffusionMaps(2, n_neighbors=k, n_jobs=jobs, random_state=0) for jobs in (1, 2)]

@@ -8,7 +8,7 @@ from lowland import LLE, LTSA, HessianLLE, ModifiedLLE
 from lowland._base.context import FitContext
 from lowland._base.monitor import Monitor
 from lowland._engines.linalg.procrustes import align
-from lowland._engines.patches.patch_sums import PatchRows
+from lowland._engines.patches.patch_weights import PatchRows
 from lowland.datasets import bent_sheet, s_curve, swiss_roll
 from lowland.errors import DataError, ParameterError
 from lowland.methods.spectral._locally_linear import Neighborhoods

@@ -206,86 +206,70 @@ def _write_members(file: IO[bytes], manifest: bytes, arrays: dict[str, np.ndarra
 
 def read_archive(path: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The manifest, its outer form checked, and the arrays by member name."""
-    with Archive(path) as archive:
-        manifest = _parse(archive.read_manifest())
-        return manifest, archive.read_arrays(_declarations(manifest["arrays"]))
-
-
-class Archive:
-    """A model file open for reading, its directory checked before anything is read."""
-
-    def __init__(self, path: str) -> None:
-        try:
-            status = os.stat(path)
-        except (FileNotFoundError, NotADirectoryError):
-            raise ModelFileError("does not exist; check the name") from None
-        if stat.S_ISDIR(status.st_mode):
-            raise ModelFileError("is a folder; give the name of a model file")
-        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
-            raise ModelFileError("is not a regular file; give the name of a model file")
-        self.path = path
-        self.file_size = status.st_size
-        self.file = open(path, "rb")  # noqa: SIM115
-        try:
-            self.zip = zipfile.ZipFile(self.file)
-            self.members = self._check_directory()
-        except BaseException:
-            self.file.close()
-            raise
-
-    def __enter__(self) -> Archive:
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self.zip.close()
-        self.file.close()
-
-    def _check_directory(self) -> dict[str, zipfile.ZipInfo]:
-        members: dict[str, zipfile.ZipInfo] = {}
-        for info in self.zip.infolist():
-            name = info.orig_filename  # zipfile cuts names at a null byte and turns backslashes
-            if name != MANIFEST and not MEMBER_NAME.fullmatch(name):
-                raise ModelFileError(f"has a member with the forbidden name {name[:80]!r}")
-            if name in members:
-                raise ModelFileError(f"has two members named {name!r}")
-            if info.flag_bits & 1:
-                raise ModelFileError(f"has an encrypted member, {name!r}")
-            if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-                raise ModelFileError(f"has a compressed member, {name!r}")
-            members[name] = info
-        if sum(info.file_size for info in members.values()) > self.file_size:
-            raise ModelFileError("has members that claim more bytes than the file has")
-        if MANIFEST not in members:
-            raise ModelFileError(f"is not a lowland model file: it has no {MANIFEST}")
-        return members
-
-    def read_manifest(self) -> bytes:
-        if self.members[MANIFEST].file_size > MAX_MANIFEST:
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise ModelFileError("does not exist; check the name") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise ModelFileError("is a folder; give the name of a model file")
+    if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+        raise ModelFileError("is not a regular file; give the name of a model file")
+    with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        members = _members(archive, status.st_size)
+        if members[MANIFEST].file_size > MAX_MANIFEST:
             raise ModelFileError(f"has a {MANIFEST} of more than {MAX_MANIFEST} bytes")
-        return self.zip.read(self.members[MANIFEST])
-
-    def read_arrays(self, declared: dict[str, Declaration]) -> dict[str, np.ndarray]:
-        """All arrays by member name; the members have to be exactly the declared ones."""
-        stored = self.members.keys() - {MANIFEST}
-        if missing := sorted(declared.keys() - stored):
-            raise ModelFileError(f"lacks the member {missing[0][:80]!r} that its manifest declares")
-        if extra := sorted(stored - declared.keys()):
-            raise ModelFileError(f"has the member {extra[0]!r} that its manifest does not declare")
-        # sizes are checked first, so that a declaration cannot make us refuse or allocate too much
-        for name, declaration in declared.items():
-            if declaration.n_bytes > self.members[name].file_size:
-                raise ModelFileError(f"has a member, {name!r}, that is smaller than its shape")
+        manifest = _parse(archive.read(members.pop(MANIFEST)))
+        declared = _declarations(manifest["arrays"])
+        _check_members(members, declared)
         need = sum(declaration.n_bytes for declaration in declared.values())
-        require_memory(need, task=f"{self.path}: loading it", alternative="free some memory")
-        return {name: self._read_array(name, declared[name]) for name in declared}
+        require_memory(need, task=f"{path}: loading it", alternative="free some memory")
+        return manifest, {
+            name: _read_member(archive, members[name], declaration)
+            for name, declaration in declared.items()
+        }
 
-    def _read_array(self, name: str, declaration: Declaration) -> np.ndarray:
-        info = self.members[name]
-        with self.zip.open(info) as member:
-            try:
-                return read_array(member, info.file_size, declaration)
-            except ModelFileError as error:
-                raise ModelFileError(f"has a member, {name!r}, that {error}") from None
+
+def _members(archive: zipfile.ZipFile, file_size: int) -> dict[str, zipfile.ZipInfo]:
+    """The directory, checked before anything is read."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.orig_filename  # zipfile cuts names at a null byte and turns backslashes
+        if name != MANIFEST and not MEMBER_NAME.fullmatch(name):
+            raise ModelFileError(f"has a member with the forbidden name {name[:80]!r}")
+        if name in members:
+            raise ModelFileError(f"has two members named {name!r}")
+        if info.flag_bits & 1:
+            raise ModelFileError(f"has an encrypted member, {name!r}")
+        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+            raise ModelFileError(f"has a compressed member, {name!r}")
+        members[name] = info
+    if sum(info.file_size for info in members.values()) > file_size:
+        raise ModelFileError("has members that claim more bytes than the file has")
+    if MANIFEST not in members:
+        raise ModelFileError(f"is not a lowland model file: it has no {MANIFEST}")
+    return members
+
+
+def _check_members(members: dict[str, zipfile.ZipInfo], declared: dict[str, Declaration]) -> None:
+    """Refuse members that are not exactly the declared arrays."""
+    if missing := sorted(declared.keys() - members.keys()):
+        raise ModelFileError(f"lacks the member {missing[0][:80]!r} that its manifest declares")
+    if extra := sorted(members.keys() - declared.keys()):
+        raise ModelFileError(f"has the member {extra[0]!r} that its manifest does not declare")
+    # sizes are checked first, so that a declaration cannot make us refuse or allocate too much
+    for name, declaration in declared.items():
+        if declaration.n_bytes > members[name].file_size:
+            raise ModelFileError(f"has a member, {name!r}, that is smaller than its shape")
+
+
+def _read_member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, declared: Declaration
+) -> np.ndarray:
+    with archive.open(info) as member:
+        try:
+            return read_array(member, info.file_size, declared)
+        except ModelFileError as error:
+            raise ModelFileError(f"has a member, {info.orig_filename!r}, that {error}") from None
 
 
 def _parse(text: bytes) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.validation import as_array, check_matrix, check_size, is_sparse, largest_value
 from lowland._engines.distances.distance_rows import DenseRows, blocks_of, distance_rows
-from lowland._engines.distances.function_metric import check_symmetric
+from lowland._engines.distances.metrics import check_symmetric
 from lowland._engines.linalg.products import row_blocks
 
 SAME = 1e-5  # of the largest: d_ij and d_ji may differ by rounding, as in files of six digits

@@ -19,20 +19,8 @@ from lowland import _native
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
 from lowland._base.validation import is_sparse
-from lowland._engines.distances.filter_space import panel_width
-from lowland._engines.distances.metrics import (
-    TREE_COLUMNS,
-    Directions,
-    canonical,
-    check_metric,
-    check_values,
-    from_products,
-    has_directions,
-    pair_distances,
-    pairs_at_once,
-    tree_exponent,
-    unit_power,
-)
+from lowland._engines.distances import metrics
+from lowland._engines.distances.filter_space import packed
 from lowland._engines.linalg.products import row_blocks
 
 # Lengths and directions of sparse rows.
@@ -82,9 +70,9 @@ def check_distances(D: Any, argument: str, *, square: bool) -> None:
 
 def rows_of(X: np.ndarray, metric: Any, argument: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Rows as the search takes them, and which of them have no direction (None: no matter)."""
-    check_values(X, metric, argument)
-    if has_directions(metric):
-        return Directions.of(X, metric)
+    metrics.check_values(X, metric, argument)
+    if metrics.has_directions(metric):
+        return metrics.Directions.of(X, metric)
     return np.ascontiguousarray(X), None
 
 
@@ -117,7 +105,7 @@ class DistanceTiles:
 
     def __init__(self, X: Any, metric: Any, metric_params: dict[str, Any] | None = None) -> None:
         self.X = X.tocsr() if is_sparse(X) else np.asarray(X)
-        self.metric = canonical(metric)
+        self.metric = metrics.canonical(metric)
         self.params = dict(metric_params or {})
         self.n, self.n_features = self.X.shape
         self.precomputed = isinstance(self.metric, str) and self.metric == "precomputed"
@@ -125,8 +113,8 @@ class DistanceTiles:
         if self.precomputed and (is_sparse(X) or self.n != self.n_features):
             kind = "a sparse matrix" if is_sparse(X) else f"shape {self.X.shape}"
             raise DataError(f'metric="precomputed" needs a square array of distances; got {kind}.')
-        suited = self.n_features <= TREE_COLUMNS and unit_power(self.metric) == 1
-        self.tree_exponent = tree_exponent(self.metric, self.params) if suited else None
+        suited = self.n_features <= metrics.TREE_COLUMNS and metrics.unit_power(self.metric) == 1
+        self.tree_exponent = metrics.tree_exponent(self.metric, self.params) if suited else None
 
     def dense(self, rows: Any) -> np.ndarray:
         """Rows of X as a dense float64 array."""
@@ -141,7 +129,7 @@ class DistanceTiles:
         # sparse rows become dense by parts, so that the table as a whole never does
         step = max(1, TILE // self.n_features) if is_sparse(self.X) else max(1, there.shape[0])
         parts = [
-            pair_distances(here, _dense(there[some]), self.metric, self.params)
+            metrics.pair_distances(here, _dense(there[some]), self.metric, self.params)
             for some in row_blocks(there.shape[0], step)
         ]
         return parts[0] if len(parts) == 1 else np.hstack(parts)
@@ -158,13 +146,13 @@ class DistanceTiles:
 
     def blocks(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """The rows, so many at a time that their distances to all others are one tile."""
-        step = max(1, pairs_at_once(self.metric, TILE) // max(self.n, self.n_features))
+        step = max(1, metrics.pairs_at_once(self.metric, TILE) // max(self.n, self.n_features))
         for part in row_blocks(rows.size, step):
             yield rows[part]
 
 
 def _dense(part: Any) -> np.ndarray:
-    return np.asarray(part.toarray() if is_sparse(part) else part, np.float64)
+    return np.ascontiguousarray(part.toarray() if is_sparse(part) else part, np.float64)
 
 
 CACHED = 1 << 19  # distances that fit into the cache: 4 MB
@@ -197,14 +185,14 @@ def distance_rows(
     ``packed_bytes`` bounds the memory for a packed copy of dense rows. A larger copy is made in
     parts, again for every block of rows. None: one copy of any size.
     """
-    check_metric(X, metric, metric_params)
-    metric = canonical(metric)
+    metrics.check_metric(X, metric, metric_params)
+    metric = metrics.canonical(metric)
     if metric == "precomputed":
         check_distances(X, "X", square=True)
         return GivenRows(DistanceTiles(X, metric))  # which refuses sparse graphs
     if is_sparse(X):
         return SparseRows(X, metric)
-    if from_products(metric):
+    if metrics.from_products(metric):
         return DenseRows(X, metric, threads, packed_bytes)
     return OtherRows(X, metric, metric_params)
 
@@ -212,7 +200,7 @@ def distance_rows(
 def blocks_of(rows: np.ndarray, n: int, metric: Any = "euclidean") -> Iterator[np.ndarray]:
     """The rows, some at a time: few enough for the caches, enough to reuse each point."""
     if callable(metric):
-        for part in row_blocks(len(rows), max(1, pairs_at_once(metric, CACHED) // n)):
+        for part in row_blocks(len(rows), max(1, metrics.pairs_at_once(metric, CACHED) // n)):
             yield rows[part]
         return
     step = max(1, CACHED // n, min(BUSY_ROWS, TILE // n))
@@ -247,7 +235,7 @@ class DenseRows:
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
         fits = self.packed_bytes is None or self.rows.nbytes <= self.packed_bytes
         D = self._to_packed(rows, since) if fits else self._to_parts(rows, since)
-        if has_directions(self.metric):
+        if metrics.has_directions(self.metric):
             D /= 2
             if self.empty is not None:
                 D[self.empty[rows, None] != self.empty[None, since:]] = 1.0
@@ -267,19 +255,13 @@ class DenseRows:
         for start in range(since, self.n, step):
             part = self.rows[start : start + step]
             distances = np.empty((len(rows), len(part)))
-            self._fill(self._pack(part), rows, distances)
+            self._fill(packed(part, self.threads), rows, distances)
             D[:, start - since : start - since + len(part)] = distances
         return D
 
     def _fill(self, panels: np.ndarray, rows: np.ndarray, D: np.ndarray) -> None:
         root = self.metric == "euclidean"
         _native.distance_rows(panels, self.rows[rows], root, D, self.threads)
-
-    def _pack(self, points: np.ndarray) -> np.ndarray:
-        width, d = panel_width(points.dtype), points.shape[1]
-        panels = np.empty((-(-len(points) // width), d, width), points.dtype)
-        _native.pack_points(points, panels, self.threads)
-        return panels
 
     @property
     def panels(self) -> np.ndarray:
@@ -290,7 +272,7 @@ class DenseRows:
                 task=f"a packed copy of {self.n} rows",
                 alternative="measure a part of the rows",
             )
-            self._panels = self._pack(self.rows)
+            self._panels = packed(self.rows, self.threads)
         return self._panels
 
 
@@ -358,3 +340,55 @@ class OtherRows:
 
     def of(self, rows: np.ndarray, since: int = 0) -> np.ndarray:
         return self.source.tile(rows, slice(since, None))
+
+
+# Distances of new rows to fitted rows in any metric, by blocks; no row depends on the others.
+
+
+class CrossDistances:
+    """d(x, y_j) for new rows x and the fitted rows y_j, in float64.
+
+    A row that is equal to a fitted row is at distance 0 from it. Sparse rows are made dense, some
+    at a time, never the whole table.
+    """
+
+    def __init__(
+        self, points: Any, metric: Any, metric_params: dict[str, Any] | None, threads: int
+    ) -> None:
+        metrics.check_metric_params(metrics.canonical(metric), metric_params)
+        self.metric, self.threads = metrics.canonical(metric), threads
+        self.params, self.n = metric_params or {}, points.shape[0]
+        self.panels: np.ndarray | None = None
+        self.points = points if is_sparse(points) else _dense(points)
+        if metrics.from_products(self.metric) and not is_sparse(points):
+            rows, self.empty = rows_of(self.points, self.metric, "X")
+            self.panels = packed(rows, threads)
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """Some rows of X at a time, with their distances to all fitted rows."""
+        step = max(BUSY_ROWS, TILE // max(self.n, X.shape[1]))
+        if callable(self.metric):
+            step = max(1, metrics.pairs_at_once(self.metric, TILE) // self.n)
+        for rows in row_blocks(X.shape[0], step):
+            yield rows, self.of(_dense(X[rows]))
+
+    def of(self, X: np.ndarray) -> np.ndarray:
+        """Distances of a few dense rows."""
+        if is_sparse(self.points):
+            step = max(1, TILE // X.shape[1])
+            parts = [self.points[rows] for rows in row_blocks(self.n, step)]
+            shared = (self.metric, self.params, self.threads)
+            return np.hstack([CrossDistances(_dense(part), *shared).of(X) for part in parts])
+        if self.panels is None:
+            both = DistanceTiles(np.vstack([self.points, X]), self.metric, self.params)
+            n = len(self.points)
+            return both.tile(slice(n, None), slice(0, n))
+        rows, empty = rows_of(X, self.metric, "X")
+        D = np.empty((len(X), self.n))
+        _native.distance_rows(self.panels, rows, self.metric == "euclidean", D, self.threads)
+        if metrics.has_directions(self.metric):
+            D /= 2
+            assert self.empty is not None
+            assert empty is not None
+            D[empty[:, None] != self.empty] = 1.0
+        return D

@@ -105,26 +105,25 @@ class PackedPoints:
 
     @classmethod
     def of(
-        cls, F: np.ndarray, ids: np.ndarray, threads: int, lead: int | None = None
+        cls, F: np.ndarray, threads: int, ids: np.ndarray | None = None, lead: int | None = None
     ) -> PackedPoints:
-        """Pack the points F; ``ids`` says which row each of them is.
+        """Pack the points F; ``ids`` says which row each of them is; None: all, in order.
 
         Queries take the ``lead`` of the points they are compared with: a bound on the rest of a
         product needs tails that begin at the same coordinate.
         """
         n, q = F.shape
-        width = panel_width(F.dtype)
-        n_panels = -(-n // width)
-        panels = np.empty((n_panels, q, width), F.dtype)
-        _native.pack_points(np.ascontiguousarray(F), panels, threads)
-        halves = np.full(n_panels * width, np.inf, F.dtype)
+        ids = np.arange(n, dtype=np.int32) if ids is None else ids
+        panels = packed(np.ascontiguousarray(F), threads)
+        n_places = len(panels) * panels.shape[2]
+        halves = np.full(n_places, np.inf, F.dtype)
         halves[:n] = np.einsum("ij,ij->i", F, F, dtype=np.float64) / 2
         halves[:n][ids < 0] = np.inf  # an empty place
-        places = np.full(n_panels * width, -1, np.int32)
+        places = np.full(n_places, -1, np.int32)
         places[:n] = ids
         eps = float(np.finfo(F.dtype).eps)
         lead = _lead_of(F) if lead is None else lead
-        tails = np.zeros(n_panels * width, F.dtype)
+        tails = np.zeros(n_places, F.dtype)
         tails[:n] = np.sqrt(np.einsum("ij,ij->i", F[:, lead:], F[:, lead:], dtype=np.float64))
         tails *= 1 + 4 * eps  # never too short
         # q products and sums, the half squares and the coordinates are rounded once each.
@@ -156,3 +155,11 @@ def panel_width(dtype: Any) -> int:
     """Points per panel."""
     single = np.dtype(dtype) == np.float32
     return _native.PANEL_WIDTH_FLOAT32 if single else _native.PANEL_WIDTH_FLOAT64
+
+
+def packed(points: np.ndarray, threads: int) -> np.ndarray:
+    """Points in the kernels' layout."""
+    width = panel_width(points.dtype)
+    panels = np.empty((-(-len(points) // width), points.shape[1], width), points.dtype)
+    _native.pack_points(points, panels, threads)
+    return panels

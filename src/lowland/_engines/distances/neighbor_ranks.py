@@ -81,7 +81,7 @@ def _counted(
     X = source.rows if scale == 1.0 else source.rows * scale
     # All coordinates: a lower bound of the distance would not prove that a row is nearer.
     F = FilterSpace.of(X, threads, full=True).coordinates(X, threads)
-    points = PackedPoints.of(F, np.arange(len(X), dtype=np.int32), threads)
+    points = PackedPoints.of(F, threads)
     del F
     ranks = np.empty(len(partners), np.int32)
     step = max(400 * threads, -(-len(rows) // STEPS))
@@ -151,12 +151,8 @@ def nearer_in_block(
         X, queries, heights = X * scale, queries * scale, heights * scale**2
     # All coordinates: a lower bound of the distance would not prove that a row is nearer.
     space = FilterSpace.of(X, threads, full=True)
-    points = PackedPoints.of(
-        space.coordinates(X, threads), np.arange(len(X), dtype=np.int32), threads
-    )
-    sought = PackedPoints.of(
-        space.coordinates(queries, threads), np.arange(len(queries), dtype=np.int32), threads
-    )
+    points = PackedPoints.of(space.coordinates(X, threads), threads)
+    sought = PackedPoints.of(space.coordinates(queries, threads), threads)
     m, k = partners.shape
     counts = np.zeros(m * k, np.int64)
     _native.count_nearer(

@@ -25,7 +25,6 @@ from lowland import _native
 from lowland._base.constraints import Real
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory
-from lowland._base.traits import Estimate
 from lowland._engines.neighbors.graph import NeighborGraph, check_fitted_rows
 
 # Perplexity, the effective number of neighbors: exp(entropy in nats) = 2^(entropy in bits).
@@ -254,11 +253,6 @@ def joint_affinities(
     return symmetrize_affinities(starts, A.indices, flat, threads)
 
 
-def joint_affinities_cost(n: int, k: int) -> Estimate:
-    """Time on two cores and peak memory of :func:`joint_affinities` for k neighbors per row."""
-    return Estimate(5e-8 * n * k, 48.0 * n * k)
-
-
 def dense_conditional(
     graph: NeighborGraph | np.ndarray, perplexity: float | Sequence[float], *, threads: int = 1
 ) -> np.ndarray:
@@ -285,16 +279,6 @@ def dense_conditional(
     rows, places = np.nonzero(graph.indices >= 0)
     C[rows, graph.indices[rows, places]] = weights[rows, places]
     return C
-
-
-def dense_joint(
-    graph: NeighborGraph | np.ndarray, perplexity: float | Sequence[float], *, threads: int = 1
-) -> np.ndarray:
-    """The p_ij of all pairs as an (n, n) float64 matrix that sums to 1; see dense_conditional."""
-    P = dense_conditional(graph, perplexity, threads=threads)
-    P = P + P.T
-    P /= P.sum()
-    return P
 
 
 # --- kernels and checks ----------------------------------------------------------------------

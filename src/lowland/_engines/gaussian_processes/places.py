@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from lowland._engines.gaussian_processes.exact import Posterior
-from lowland._engines.gaussian_processes.streamed import in_blocks
+from lowland._engines.gaussian_processes.sparse import in_blocks
 from lowland._engines.grids.nearest_units import nearest_units
 from lowland._engines.linalg import products
 

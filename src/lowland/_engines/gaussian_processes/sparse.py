@@ -6,22 +6,57 @@ With b = 1 / s^2, S0 = sum_i k(x_i, x_i), S1 = k(X, Z), S2 = S1^T S1 and C = S1^
            - b/2 S0 + b/2 tr(Kz^-1 S2)] - b/2 |Y|^2 + b^2/2 tr(C^T (Kz + b S2)^-1 C)
 
 Nothing but S0, S1 and S2 depends on the rows' places, so the bound of places that are distributions
-instead of points has the same form, with expectations of these statistics. O(n m^2 + n m D).
+instead of points has the same form, with expectations of these statistics
+(:func:`collapsed_bound`). O(n m^2 + n m D).
+
+For places that are points, tables may be of any length, because the bound is made of sums over
+blocks of rows. With Kz = L L^T, f_i = L^-1 k(Z, x_i), S = sum_i f_i f_i^T, C = sum_i f_i y_i^T and
+B = I + b S:
+
+    F = D [n/2 log b - n/2 log 2 pi - 1/2 log |B| - b/2 sum_i k(x_i, x_i) + b/2 tr S]
+        - b/2 |Y|^2 + b^2/2 tr(C^T B^-1 C)
+
+One pass makes these sums, a second one the slopes by the rows' places, so that memory is O(n q)
+and O(block m) instead of O(n m). The length of f_i is at most sqrt(k(x_i, x_i)), so B has the
+digits that sums of k(Z, x_i) lose in a million rows. Blocks depend on the sizes only, and their
+sums are added in order: bytes do not depend on the number of threads. See
+:func:`exact.log_likelihood` for ``n_columns``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import contextvars
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from lowland._base.threads import limit_blas
 from lowland._engines.gaussian_processes.covariance import Covariance, Slopes
-from lowland._engines.gaussian_processes.exact import Posterior
-from lowland._engines.linalg.cholesky import inverse_from, lower_factor, solve_lower
-from lowland._engines.linalg.products import times
+from lowland._engines.gaussian_processes.exact import (
+    Posterior,
+    inverse_from,
+    lower_factor,
+    solve_lower,
+)
+from lowland._engines.linalg.products import row_blocks, rows_within, times
 
 JITTER = 1e-6  # share of the mean variance that is added to the diagonal of Kz
+BLOCK = 1024  # rows; with 50 inducing points, a block of k(X, Z) stays in the near caches
+BLOCK_BYTES = 2**22  # of k(X, Z), if there are more inducing points
+
+Result = TypeVar("Result")
+
+
+class SparseProcess(NamedTuple):
+    """A covariance with its log parameters, log s^2, places X (n, q), inducing points Z (m, q)."""
+
+    covariance: Covariance
+    theta: np.ndarray
+    log_noise: float
+    X: np.ndarray
+    Z: np.ndarray
 
 
 class Statistics(NamedTuple):
@@ -166,37 +201,6 @@ def collapsed_bound(
     return BoundSlopes(F.value, F.Kz, by_S0, by_S1, F.S2, F.noise)
 
 
-def sparse_bound(
-    covariance: Covariance,
-    theta: np.ndarray,
-    log_noise: float,
-    X: np.ndarray,
-    Z: np.ndarray,
-    Y: np.ndarray,
-    n_columns: int | None = None,
-) -> SparseBound:
-    """F for places X that are points, all rows at once; :mod:`streamed` does it in blocks.
-
-    See :func:`exact.log_likelihood` for ``n_columns``.
-    """
-    unfactor, seen = inverse_factor(covariance, theta, Z), _of_points(covariance, theta, X, Z)
-    F = collapsed_bound(unfactor, seen, Y, log_noise, n_columns or Y.shape[1])
-    by_S1 = F.S1 + times(seen.S1, np.zeros(len(Z)), 2 * F.S2, 1)
-    cross = covariance.slopes(theta, X, Z, by_S1)
-    own = inducing_slopes(covariance, theta, Z, F.Kz)
-    prior = covariance.diagonal_slopes(theta, X, np.full(len(X), F.S0))
-    by_theta = cross.theta + own.theta + prior.theta
-    return SparseBound(F.value, by_theta, F.noise, cross.X + prior.X, cross.Z + own.X)
-
-
-def _of_points(
-    covariance: Covariance, theta: np.ndarray, X: np.ndarray, Z: np.ndarray
-) -> Statistics:
-    S1 = covariance.matrix(theta, X, Z)
-    with limit_blas(1):
-        return Statistics(float(covariance.diagonal(theta, X).sum()), S1, S1.T @ S1)
-
-
 def inducing_slopes(
     covariance: Covariance, theta: np.ndarray, Z: np.ndarray, G: np.ndarray
 ) -> Slopes:
@@ -207,15 +211,83 @@ def inducing_slopes(
     return own._replace(theta=own.theta + jitter.theta, X=own.X + jitter.X)
 
 
-def sparse_posterior(
-    covariance: Covariance,
-    theta: np.ndarray,
-    log_noise: float,
-    X: np.ndarray,
-    Z: np.ndarray,
-    Y: np.ndarray,
-) -> Posterior:
+def in_blocks(work: Callable[[slice], Result], n: int, m: int, threads: int) -> Iterator[Result]:
+    """``work(rows)`` of all blocks of n rows, in order, by several threads; BLAS has one each.
+
+    A block has fewer rows if there are many inputs of the process (m).
+    """
+    blocks = list(row_blocks(n, min(BLOCK, rows_within(8 * m, BLOCK_BYTES))))
+    with limit_blas(1):
+        if threads == 1 or len(blocks) == 1:
+            yield from map(work, blocks)
+            return
+        # Each thread works in a copy of this context, which holds what numpy does about overflow.
+        contexts = [contextvars.copy_context() for _ in range(threads)]
+
+        def strand(context: contextvars.Context, group: list[slice]) -> list[Result]:
+            return [context.run(work, rows) for rows in group]
+
+        with ThreadPoolExecutor(threads) as pool:
+            together = 16 * threads  # results that wait for their turn
+            for at in range(0, len(blocks), together):
+                some = blocks[at : at + together]
+                groups = [some[part::threads] for part in range(threads)]
+                found = list(pool.map(strand, contexts, groups))
+                for place in range(len(some)):
+                    yield found[place % threads][place // threads]
+
+
+def sparse_bound(
+    at: SparseProcess, Y: np.ndarray, n_columns: int | None = None, threads: int = 1
+) -> SparseBound:
+    """F and its slopes for places that are points; O(block m) memory beside X, Y and the slopes."""
+    (covariance, theta, log_noise, X, Z), D = at, n_columns or Y.shape[1]
+    F = bound_slopes(_sums(at, Y, D, threads), log_noise)
+    by_theta, by_Z = inducing_slopes(covariance, theta, Z, F.Kz)[:2]
+    by_prior = -0.5 * D * float(np.exp(-log_noise))
+    by_rows, by_values = 2 * F.S2, np.ascontiguousarray(F.cross.T)
+    by_X = np.empty(X.shape)
+
+    def of_block(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        G = Y[rows].astype(np.float64, copy=False) @ by_values
+        G += covariance.matrix(theta, X[rows], Z) @ by_rows
+        cross = covariance.slopes(theta, X[rows], Z, G)
+        own = covariance.diagonal_slopes(theta, X[rows], np.full(len(G), by_prior))
+        by_X[rows] = cross.X + own.X
+        return cross.theta + own.theta, cross.Z
+
+    for theta_part, Z_part in in_blocks(of_block, len(X), len(Z), threads):
+        by_theta = by_theta + theta_part
+        by_Z = by_Z + Z_part
+    return SparseBound(F.value, by_theta, F.noise, by_X, by_Z)
+
+
+def sparse_value(
+    at: SparseProcess, Y: np.ndarray, n_columns: int | None = None, threads: int = 1
+) -> float:
+    """The bound without its slopes."""
+    return bound_value(_sums(at, Y, n_columns or Y.shape[1], threads), at.log_noise)[0]
+
+
+def sparse_posterior(at: SparseProcess, Y: np.ndarray, threads: int = 1) -> Posterior:
     """What the process is at other places, given the rows, seen through the inducing points."""
-    unfactor, statistics = inverse_factor(covariance, theta, Z), _of_points(covariance, theta, X, Z)
-    sums = statistics_sums(unfactor, statistics, Y, Y.shape[1])
-    return posterior_from(covariance, theta, Z, sums, log_noise)
+    sums = _sums(at, Y, Y.shape[1], threads)
+    return posterior_from(at.covariance, at.theta, at.Z, sums, at.log_noise)
+
+
+def _sums(at: SparseProcess, Y: np.ndarray, D: int, threads: int) -> Sums:
+    covariance, theta, _, X, Z = at
+    m, unfactor = len(Z), inverse_factor(covariance, theta, Z)
+
+    def of_block(rows: slice) -> tuple[float, np.ndarray, np.ndarray, float]:
+        f = covariance.matrix(theta, X[rows], Z) @ unfactor.T
+        V = Y[rows].astype(np.float64, copy=False)
+        prior = float(covariance.diagonal(theta, X[rows]).sum())
+        return prior, f.T @ f, f.T @ V, float(np.einsum("ij,ij->", V, V))
+
+    prior, S, C, squares = 0.0, np.zeros((m, m)), np.zeros((m, Y.shape[1])), 0.0
+    for block in in_blocks(of_block, len(X), m, threads):
+        prior, squares = prior + block[0], squares + block[3]
+        S += block[1]
+        C += block[2]
+    return Sums(len(X), D, prior, S, C, squares, unfactor)

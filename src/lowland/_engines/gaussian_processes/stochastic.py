@@ -24,19 +24,19 @@ neighbors of oil flow and roll better.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.monitor import Monitor
+from lowland._base.context import FitContext
 from lowland._base.traits import Estimate
-from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.gaussian_processes.places import likely_starts, place_rows
-from lowland._engines.gaussian_processes.streamed import (
-    streamed_bound,
-    streamed_posterior,
-    streamed_value,
+from lowland._engines.gaussian_processes.sparse import (
+    SparseProcess,
+    sparse_bound,
+    sparse_posterior,
+    sparse_value,
 )
 from lowland._engines.grids.nearest_units import nearest_units
 from lowland._engines.network.quasi_newton import Minimum, minimize
@@ -53,7 +53,7 @@ LOG_NOISE_BOUNDS = (float(np.log(1e-6)), float(np.log(1e2)))  # of s^2, for stan
 
 
 class Trained(NamedTuple):
-    """The parameters, all places, the posterior and the bound F of all rows, E per value by steps.
+    """The process at all places, its posterior and the bound F of all rows, E per value by steps.
 
     ``losses`` begin with the start. Each is that of the part of the rows on which the step was
     taken, an estimate of the whole table's; the last ones are those of the whole table,
@@ -61,10 +61,7 @@ class Trained(NamedTuple):
     ``converged`` says whether the steps on the whole table ended by ``tol``.
     """
 
-    theta: np.ndarray
-    log_noise: float
-    X: np.ndarray
-    Z: np.ndarray
+    process: SparseProcess
     posterior: Posterior
     bound: float
     losses: np.ndarray
@@ -72,23 +69,18 @@ class Trained(NamedTuple):
     converged: bool
 
 
-class _State(NamedTuple):
-    theta: np.ndarray
-    log_noise: float
-    X: np.ndarray
-    Z: np.ndarray
+def _vector(at: SparseProcess, step: float) -> np.ndarray:
+    """theta, log s^2, Z / step and X / step."""
+    places = np.concatenate([at.Z.ravel(), at.X.ravel()]) / step
+    return np.concatenate([at.theta, [at.log_noise], places])
 
-    def vector(self, step: float) -> np.ndarray:
-        """theta, log s^2, Z / step and X / step."""
-        places = np.concatenate([self.Z.ravel(), self.X.ravel()]) / step
-        return np.concatenate([self.theta, [self.log_noise], places])
 
-    def of_vector(self, vector: np.ndarray, step: float) -> _State:
-        """The state of the same shapes whose vector this is."""
-        at = len(self.theta) + 1
-        places, end = step * vector[at:], self.Z.size
-        Z, X = places[:end].reshape(self.Z.shape), places[end:].reshape(self.X.shape)
-        return _State(vector[: at - 1], float(vector[at - 1]), X, Z)
+def _of_vector(like: SparseProcess, vector: np.ndarray, step: float) -> SparseProcess:
+    """The process of the same shapes whose vector this is."""
+    at = len(like.theta) + 1
+    places, end = step * vector[at:], like.Z.size
+    Z, X = places[:end].reshape(like.Z.shape), places[end:].reshape(like.X.shape)
+    return SparseProcess(like.covariance, vector[: at - 1], float(vector[at - 1]), X, Z)
 
 
 def part_sizes(n: int, m: int) -> list[int]:
@@ -133,24 +125,18 @@ def training_cost(n: int, D: int, q: int, m: int, max_iter: int) -> Estimate:
 
 
 def train(
-    covariance: Covariance,
-    theta: np.ndarray,
-    log_noise: float,
-    X: np.ndarray,
-    Z: np.ndarray,
+    start: SparseProcess,
     Y: np.ndarray,
+    run: FitContext,
     *,
     max_iter: int,
-    rng: np.random.Generator,
-    threads: int,
-    monitor: Monitor,
     tol: float = 1e-7,
     bounds: tuple[np.ndarray, np.ndarray] | None = None,
     step: float = 1.0,
     in_parts: bool = True,
     n_columns: int | None = None,
 ) -> Trained:
-    """Fit from places X (n, q) and inducing points Z (m, q) to standardized rows Y (n, D).
+    """Fit from a start to standardized rows Y (n, D).
 
     ``max_iter`` steps at most are taken on the first part, about half as many on each further one
     (:func:`part_steps`). ``bounds`` are the least and the largest (theta, log s^2). E of the
@@ -159,17 +145,19 @@ def train(
     places move sooner than parameters. Without ``in_parts`` all steps are on the whole table. See
     :func:`exact.log_likelihood` for ``n_columns``.
     """
-    n, D = len(Y), n_columns or Y.shape[1]
-    start = _State(theta, float(log_noise), np.ascontiguousarray(X, np.float64), Z)
-    order, sizes = rng.permutation(n), part_sizes(n, len(Z)) if max_iter and in_parts else [n]
-    most = part_steps(sizes, len(Z), max_iter)
+    n, D, threads = len(Y), n_columns or Y.shape[1], run.threads
+    start = start._replace(
+        log_noise=float(start.log_noise), X=np.ascontiguousarray(start.X, np.float64)
+    )
+    m = len(start.Z)
+    order, sizes = run.rng.permutation(n), part_sizes(n, m) if max_iter and in_parts else [n]
+    most = part_steps(sizes, m, max_iter)
     state, rows = start, order
     losses, n_iter = np.empty(0), 0
     for part, size in enumerate(sizes):
         whole, former = size == n, rows
         rows = np.arange(n) if whole else order[:size]
-        own = Y if whole else Y[rows]
-        task = _Task(covariance, own, D, threads, monitor, tol, bounds, step)
+        task = _Task(Y if whole else Y[rows], D, run, tol, bounds, step)
         if part == 0:
             state = start._replace(X=start.X[rows])
         else:
@@ -177,28 +165,21 @@ def train(
             state = task.placed(state, seen)
             if whole and task.loss(start) < task.loss(state):
                 state = start
-        steps = 0 if monitor.stopped else most[part]
+        steps = 0 if run.monitor.stopped else most[part]
         found = task.fitted(state, steps, n_iter, None if whole else _shown(Y, rows, threads))
-        state = state.of_vector(found.point, step)
+        state = _of_vector(state, found.point, step)
         losses, n_iter = np.append(losses, found.losses[min(part, 1) :]), n_iter + found.n_iter
-    return Trained(
-        *state,
-        streamed_posterior(covariance, *state, Y, threads),
-        streamed_value(covariance, *state, Y, threads, D),
-        losses,
-        n_iter,
-        found.converged and not monitor.stopped,
-    )
+    posterior, bound = sparse_posterior(state, Y, threads), sparse_value(state, Y, D, threads)
+    converged = found.converged and not run.monitor.stopped
+    return Trained(state, posterior, bound, losses, n_iter, converged)
 
 
 class _Task(NamedTuple):
     """Rows (n, D), and how their places and the process are sought together."""
 
-    covariance: Covariance
     Y: np.ndarray
     n_columns: int
-    threads: int
-    monitor: Monitor
+    run: FitContext
     tol: float
     bounds: tuple[np.ndarray, np.ndarray] | None
     step: float
@@ -209,17 +190,17 @@ class _Task(NamedTuple):
 
     def fitted(
         self,
-        start: _State,
+        start: SparseProcess,
         max_iter: int,
         done: int,
         show: Callable[[np.ndarray], np.ndarray] | None,
     ) -> Minimum:
         """L-BFGS on all unknowns; ``show(X)`` makes the map of all rows of places of these."""
-        first, step = start.vector(self.step), self.step
+        first, step = _vector(start, self.step), self.step
 
         def function(vector: np.ndarray) -> tuple[float, np.ndarray]:
-            state = start.of_vector(vector, step)
-            F = streamed_bound(self.covariance, *state, self.Y, self.threads, self.n_columns)
+            state = _of_vector(start, vector, step)
+            F = sparse_bound(state, self.Y, self.n_columns, self.run.threads)
             process, Z, X = [-F.theta, [-F.noise]], -step * F.Z, step * (state.X - F.X)
             slope = np.concatenate([*process, Z.ravel(), X.ravel()])
             return (minus_log_prior(state.X) - F.value) / self.n_values, slope / self.n_values
@@ -229,34 +210,29 @@ class _Task(NamedTuple):
             first,
             max_iter=max_iter,
             tol=self.tol,
-            monitor=self.monitor,
-            show=lambda vector: (show or np.asarray)(start.of_vector(vector, step).X),
+            monitor=self.run.monitor,
+            show=lambda vector: (show or np.asarray)(_of_vector(start, vector, step).X),
             bounds=self._limits(first, len(start.theta)),
             memory=_pairs(len(first), max_iter),
             done=done,
         )
 
-    def loss(self, state: _State) -> float:
+    def loss(self, state: SparseProcess) -> float:
         """E per value."""
-        value = streamed_value(self.covariance, *state, self.Y, self.threads, self.n_columns)
+        value = sparse_value(state, self.Y, self.n_columns, self.run.threads)
         return (minus_log_prior(state.X) - value) / self.n_values
 
-    def placed(self, state: _State, seen: np.ndarray) -> _State:
+    def placed(self, state: SparseProcess, seen: np.ndarray) -> SparseProcess:
         """The process of ``state``, and places of all rows; ``seen`` are those that have one.
 
         These keep a place near it, unless the new one is likelier.
         """
-        posterior = streamed_posterior(self.covariance, *state, self.Y[seen], self.threads)
-        starts = likely_starts(posterior, self.Y, state.X[:CANDIDATES], self.threads)
-        new, old = (
-            place_rows(
-                *(posterior, Y, X),
-                n_steps=PLACE_STEPS,
-                threads=self.threads,
-                n_columns=self.n_columns,
-            )
-            for Y, X in ((self.Y, starts), (self.Y[seen], state.X))
-        )
+        threads = self.run.threads
+        posterior = sparse_posterior(state, self.Y[seen], threads)
+        starts = likely_starts(posterior, self.Y, state.X[:CANDIDATES], threads)
+        how: dict[str, Any] = {"n_steps": PLACE_STEPS, "n_columns": self.n_columns}
+        new = place_rows(posterior, self.Y, starts, threads=threads, **how)
+        old = place_rows(posterior, self.Y[seen], state.X, threads=threads, **how)
         keeping = old.energy <= new.energy[seen]
         new.X[seen[keeping]] = old.X[keeping]
         return state._replace(X=new.X)

@@ -44,35 +44,6 @@ class Edges(NamedTuple):
     distances: np.ndarray
 
 
-def shortest_bridges(
-    X: Any,
-    labels: np.ndarray,
-    metric: Any = "euclidean",
-    metric_params: dict[str, Any] | None = None,
-    threads: int = 1,
-    monitor: Monitor | None = None,
-) -> Edges:
-    """The ``c - 1`` edges of a minimum spanning tree of the c components that ``labels`` number.
-
-    Exact for every metric; among edges of one length, smaller row numbers win. For euclidean,
-    manhattan and chebyshev distances of few features O(n log n log^2 c), else one pass over all
-    distances, O(n^2 d), and parts of a second.
-    """
-    metric = canonical(metric)
-    source = DistanceTiles(X, metric, metric_params)
-    if source.n != labels.size:
-        raise DataError(f"the graph has {labels.size} rows, but X has {source.n}.")
-    labels = labels.copy()
-    search = OutsideSearch(source, threads)
-    found: list[tuple[float, int, int]] = []
-    with (monitor or Monitor()).phase("bridges") as phase:
-        while labels.max() > 0:
-            distance, i, j = search.shortest_edges(labels, phase)
-            labels = _join(labels, distance, i, j, found)
-    edges = np.array(sorted(found), dtype=[("d", float), ("i", np.int64), ("j", np.int64)])
-    return Edges(edges["i"].copy(), edges["j"].copy(), edges["d"].copy())
-
-
 class OutsideSearch:
     """For every row, the nearest row in another component, as far as it is known.
 
@@ -283,7 +254,7 @@ def connect(
     if policy == "largest":
         kept = np.flatnonzero(labels == np.bincount(labels).argmax())
         return ConnectedGraph(graph[kept][:, kept], n_components, kept, none)
-    joined, added = join(graph, X, labels, metric, metric_params, threads, monitor)
+    joined, added = join(graph, X, labels, metric, metric_params, threads, monitor or Monitor())
     return ConnectedGraph(joined, n_components, np.arange(n), added)
 
 
@@ -291,14 +262,28 @@ def join(
     graph: scipy.sparse.csr_matrix,
     X: Any,
     labels: np.ndarray,
-    metric: Any = "euclidean",
-    metric_params: dict[str, Any] | None = None,
-    threads: int = 1,
-    monitor: Monitor | None = None,
+    metric: Any,
+    metric_params: dict[str, Any] | None,
+    threads: int,
+    monitor: Monitor,
 ) -> tuple[scipy.sparse.csr_matrix, Edges]:
-    """The graph with the shortest edges between the groups of rows that ``labels`` number."""
-    found = shortest_bridges(X, labels, metric, metric_params, threads, monitor)
-    added = found._replace(distances=found.distances.astype(graph.dtype))
+    """The graph, and the edges of a minimum spanning tree of the c groups that ``labels`` number.
+
+    There are c - 1 such edges. Exact for every metric; among edges of one length, smaller row
+    numbers win. For euclidean, manhattan and chebyshev distances of few features
+    O(n log n log^2 c), else one pass over all distances, O(n^2 d), and parts of a second.
+    """
+    source = DistanceTiles(X, canonical(metric), metric_params)
+    if source.n != labels.size:
+        raise DataError(f"the graph has {labels.size} rows, but X has {source.n}.")
+    labels, search = labels.copy(), OutsideSearch(source, threads)
+    found: list[tuple[float, int, int]] = []
+    with monitor.phase("bridges") as phase:
+        while labels.max() > 0:
+            distance, i, j = search.shortest_edges(labels, phase)
+            labels = _join(labels, distance, i, j, found)
+    edges = np.array(sorted(found), dtype=[("d", float), ("i", np.int64), ("j", np.int64)])
+    added = Edges(edges["i"].copy(), edges["j"].copy(), edges["d"].astype(graph.dtype))
     return _with_edges(graph, added), added
 
 
@@ -321,3 +306,15 @@ def _with_edges(graph: scipy.sparse.csr_matrix, added: Edges) -> scipy.sparse.cs
     joined = scipy.sparse.coo_matrix((data, (rows, columns)), shape=graph.shape).tocsr()
     joined.sort_indices()
     return joined
+
+
+def line_up(graph: Any) -> np.ndarray:
+    """Each row's distance from one end of a connected graph of distances: its position in a line.
+
+    The end is a row farthest from the one farthest from row 0. O(edges log n).
+    """
+    far = scipy.sparse.csgraph.dijkstra(graph, directed=False, indices=0)
+    far[~np.isfinite(far)] = -1.0
+    along = scipy.sparse.csgraph.dijkstra(graph, directed=False, indices=int(far.argmax()))
+    along[~np.isfinite(along)] = 0.0
+    return along

@@ -156,9 +156,7 @@ def heat_weights(distances: Any, width: float, least: float = LEAST_WEIGHT) -> n
         return np.maximum(np.exp(-d * d), least)
 
 
-def local_graph(
-    graph: scipy.sparse.csr_matrix,
-) -> tuple[scipy.sparse.csr_matrix, np.ndarray]:
+def local_graph(graph: scipy.sparse.csr_matrix) -> tuple[scipy.sparse.csr_matrix, np.ndarray]:
     """Local weights of a symmetric graph of distances, and the scale of each row."""
     scales = local_scales(graph)
     ends = np.repeat(scales, np.diff(graph.indptr)), scales[graph.indices]

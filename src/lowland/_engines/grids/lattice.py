@@ -19,9 +19,8 @@ import numpy as np
 from lowland._base.context import FitContext
 from lowland._base.rows.table import Rows
 from lowland._base.validation import is_sparse
-from lowland._engines.linalg.moments import without_gaps
+from lowland._engines.linalg.moments import Survey, filled_moments, without_gaps
 from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance, leading_axes
-from lowland._engines.linalg.streamed_moments import Survey, filled_moments
 
 # A curve or a grid in the space of the data, as it is drawn.
 
@@ -288,7 +287,7 @@ def plane_of_chunks(
     """Of rows that are read in chunks; a second pass if values are missing."""
     sums = found.moments
     if sums is None:
-        sums = filled_moments(rows, found.mean, n_jobs=n_jobs, monitor=run.monitor)
+        sums = filled_moments(rows, found.columns.mean, n_jobs=n_jobs, monitor=run.monitor)
     return plane_of(by_covariance(sums, min(n_axes, *rows.shape), scaled=False), n_axes)
 
 

@@ -22,15 +22,7 @@ from lowland._base.rows.table import Rows
 from lowland._base.targets import Labels, check_labels, join_classes
 from lowland._base.threads import limit_blas
 from lowland._base.validation import is_sparse
-from lowland._engines.linalg.moments import (
-    ColumnSums,
-    column_moments,
-    column_sums,
-    may_overflow,
-    merge_columns,
-    no_columns,
-    pilot,
-)
+from lowland._engines.linalg import moments
 from lowland._engines.linalg.products import mirror
 
 # Rows gathered at a time: enough that adding p x p matrices costs little, few enough for memory
@@ -55,7 +47,7 @@ def members(codes: np.ndarray, n_classes: int) -> list[np.ndarray]:
     return np.split(order, np.cumsum(np.bincount(codes, minlength=n_classes))[:-1])
 
 
-@may_overflow
+@moments.may_overflow
 def class_moments(
     X: Any,
     codes: np.ndarray,
@@ -84,13 +76,13 @@ def class_moments(
             ids = order[start:stop]
             rows, pieces = gather(ids), _pieces(codes[ids])
             if len(pieces) == 1:  # the kernel shifts and sums
-                shifts.append(pilot(rows))
+                shifts.append(moments.pilot(rows))
                 _native.scatter_matrix(rows, shifts[-1], sums, block, threads)
                 offsets.append(sums / len(ids))
                 block *= weights[pieces[0][0]]
             else:
                 for owner, piece in pieces:
-                    shifts.append(pilot(rows[piece]))
+                    shifts.append(moments.pilot(rows[piece]))
                     rows[piece] -= shifts[-1]
                     offsets.append(rows[piece].mean(axis=0))
                     rows[piece] *= np.sqrt(weights[owner])
@@ -202,7 +194,7 @@ def class_columns(X: Any, codes: np.ndarray, n_classes: int) -> ClassColumns:
     groups = members(codes, n_classes)
     for c, ids in enumerate(groups):
         if len(ids):
-            means[c], squares[c] = column_moments(X[ids])
+            means[c], squares[c] = moments.column_moments(X[ids])
     return ClassColumns(np.array([len(ids) for ids in groups]), means, squares)
 
 
@@ -213,7 +205,7 @@ def widened(sums: ClassMoments, places: np.ndarray, n_classes: int) -> ClassMome
     return ClassMoments(counts, means, sums.scatter)
 
 
-@may_overflow
+@moments.may_overflow
 def merge_classes(a: ClassMoments, b: ClassMoments) -> ClassMoments:
     """Sums of two disjoint sets of rows over the same classes (Chan et al. 1983, eq. 2.1)."""
     counts = a.counts + b.counts
@@ -232,7 +224,7 @@ class LabeledColumns(NamedTuple):
     """The sorted classes, and sums (C, p) with one row for each."""
 
     classes: np.ndarray
-    sums: ColumnSums
+    sums: moments.ColumnSums
 
     @property
     def low(self) -> np.ndarray:
@@ -262,9 +254,9 @@ def labeled_columns(X: Any, y: Any, owner: str) -> LabeledColumns:
     """Sums of the rows of X by class, y having one label per row. O(n p)."""
     classes, codes = check_labels(y, X.shape[0], owner=owner)
     _require_room(len(classes), X.shape[1], owner)
-    parts = [column_sums(X[ids]) for ids in members(codes, len(classes))]
+    parts = [moments.column_sums(X[ids]) for ids in members(codes, len(classes))]
     stacked = (np.stack(values) for values in zip(*parts, strict=True))
-    return LabeledColumns(classes, ColumnSums(*stacked))
+    return LabeledColumns(classes, moments.ColumnSums(*stacked))
 
 
 def merge_labeled(a: LabeledColumns, b: LabeledColumns, owner: str) -> LabeledColumns:
@@ -273,13 +265,15 @@ def merge_labeled(a: LabeledColumns, b: LabeledColumns, owner: str) -> LabeledCo
     classes = join_classes(new, a.classes, None, owner=owner)
     _require_room(len(classes), a.sums.mean.shape[1], owner)
     parts = [_widened(part, classes) for part in (a, b)]
-    return LabeledColumns(classes, merge_columns(*parts))
+    return LabeledColumns(classes, moments.merge_columns(*parts))
 
 
-def _widened(part: LabeledColumns, classes: np.ndarray) -> ColumnSums:
+def _widened(part: LabeledColumns, classes: np.ndarray) -> moments.ColumnSums:
     """The same sums among more classes, some of which have no rows."""
     places = np.searchsorted(classes, part.classes)
-    wide = ColumnSums(*(a.copy() for a in no_columns((len(classes), part.sums.mean.shape[1]))))
+    wide = moments.ColumnSums(
+        *(a.copy() for a in moments.no_columns((len(classes), part.sums.mean.shape[1])))
+    )
     for values, own in zip(wide, part.sums, strict=True):
         values[places] = own
     return wide

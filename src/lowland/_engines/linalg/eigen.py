@@ -26,28 +26,263 @@ solver      LAPACK for small matrices or many pairs, else ARPACK (dense, semidef
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from lowland._base.context import FitContext
 from lowland._base.errors import ConvergenceWarning
 from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
-from lowland._engines.linalg import dense_eigen
-from lowland._engines.linalg.block_lanczos import BLOCK_WIDTH, LargestPairs, Operator, block_lanczos
-from lowland._engines.linalg.dense_eigen import (
-    EigenPairs,
-    exponent_of,
-    fix_signs,
-    is_small,
-    lapack_pairs,
-    largest_of_semidefinite,
-)
+from lowland._base.traits import Estimate
+from lowland._engines.linalg.products import matrix_times
 
-# The costs belong to the door, too.
-from lowland._engines.linalg.dense_eigen import all_pairs_cost as all_pairs_cost
-from lowland._engines.linalg.dense_eigen import largest_pairs_cost as largest_pairs_cost
-from lowland._engines.linalg.dense_eigen import operator_pairs_cost as operator_pairs_cost
+# Block Lanczos: the largest eigenpairs of a symmetric operator.
+#
+# With an orthonormal basis Q of the Krylov space, C Q = Q T + Q_next R E^T: T = Q^T C Q is small,
+# its eigenpairs (l, y) give those of C as (l, Q y), and |R y_last| is their residual
+# |C Q y - l Q y|. The basis grows, fully reorthogonalized, until all residuals are small enough.
+#
+# References: Golub & Underwood (1977), The block Lanczos method for computing eigenvalues; Musco &
+# Musco (2015), Randomized block Krylov methods, NIPS 28, on random starts.
+
+
+Operator = Callable[[np.ndarray], np.ndarray]
+
+# Vectors per product: enough to use each number of A several times, few enough to converge.
+BLOCK_WIDTH = 16
+
+
+class LargestPairs(NamedTuple):
+    """Eigenvalues, largest first, and unit eigenvectors in columns; how accurate they are.
+
+    Attributes
+    ----------
+    residual : float
+        The largest |A v - l v| over the pairs, relative to the largest |l|, of either end.
+    lowest : float
+        The smallest eigenvalue that was computed: with LAPACK that of A; with Lanczos a value above
+        it, and close to it where it is isolated. A clearly negative value means that A is
+        indefinite.
+    converged : bool
+        Whether the residual is within the tolerance.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    residual: float
+    lowest: float
+    converged: bool
+
+
+class Wanted(NamedTuple):
+    """How many pairs, to ``tol`` times the largest, by blocks of ``width`` vectors.
+
+    ``known`` (order, m) are orthonormal eigenvectors to leave out: the Krylov space is kept
+    orthogonal to them.
+    """
+
+    n_pairs: int
+    tol: float
+    rng: np.random.Generator
+    monitor: Monitor
+    width: int
+    known: np.ndarray
+
+
+def block_lanczos(apply: Operator, wanted: Wanted) -> LargestPairs:
+    """The largest pairs of a symmetric operator from a random block."""
+    n_pairs, tol, rng, monitor, width, known = wanted
+    order = len(known)
+    space_size = order - known.shape[1]
+    width = min(width, space_size)
+    most = min(space_size, 10 * n_pairs + 20 * width)
+    # In columns, and not written to until needed: memory is taken as the basis grows.
+    space = np.empty((order, min(space_size, most + width)), order="F")
+    newest = _without(known, rng.standard_normal((order, width)))
+    newest = np.linalg.qr(newest)[0]
+    T = np.empty((0, 0))
+    with monitor.phase("block Lanczos", total=-(-most // width)) as phase:
+        while True:
+            done = T.shape[0]
+            size = min(done + width, space_size)
+            space[:, done:size] = newest[:, : size - done]
+            basis = space[:, :size]
+            image = np.array(apply(np.ascontiguousarray(basis[:, done:])), dtype=np.float64)
+            image = _without(known, image)
+            column = basis.T @ image
+            image -= basis @ column
+            again = basis.T @ image  # once is not enough: rounding grows with the basis
+            image -= basis @ again
+            T = _grown(T, column + again)
+            newest, R = np.linalg.qr(image)
+            if np.abs(np.diag(R)).min() <= 1e-10 * np.abs(T).max():
+                # C adds nothing in some direction: continue with a random one outside the basis.
+                newest = _outside(basis, known, newest, rng)
+            phase.advance()
+            if size < n_pairs:
+                continue
+            values, y = lapack_pairs(T, size - n_pairs, size - 1)
+            # no column of T is longer than its largest eigenvalue, of either sign
+            scale = max(np.abs(values).max(), np.linalg.norm(T, axis=0).max()) or 1.0
+            residual = np.linalg.norm(R @ y[-R.shape[1] :], axis=0).max() / scale
+            converged = residual <= tol or size == space_size
+            if converged or size >= most:
+                break
+    lowest = lapack_pairs(T, 0, 0)[0][0]
+    vectors = fix_signs(basis @ y[:, ::-1])
+    return LargestPairs(
+        values[::-1].copy(), vectors, float(residual), float(lowest), bool(converged)
+    )
+
+
+def _without(known: np.ndarray, V: np.ndarray) -> np.ndarray:
+    return V - known @ (known.T @ V) if known.shape[1] else V
+
+
+def _outside(
+    basis: np.ndarray, known: np.ndarray, block: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """An orthonormal block orthogonal to the basis, close to the given one where that is not 0."""
+    block = block + 1e-8 * rng.standard_normal(block.shape)
+    for _ in range(3):
+        block = np.linalg.qr(_without(known, block - basis @ (basis.T @ block)))[0]
+    return block
+
+
+def _grown(T: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """T with one more block of columns and, because it is symmetric, of rows."""
+    old, new = T.shape[0], column.shape[0]
+    grown = np.empty((new, new))
+    grown[:old, :old] = T
+    grown[:, old:] = column
+    grown[old:, :old] = column[:old].T
+    grown[old:, old:] = (column[old:] + column[old:].T) / 2
+    return grown
+
+
+# LAPACK and ARPACK for dense symmetric matrices.
+
+
+# Up to this order all pairs cost less than the import of scipy.
+SMALL_ORDER = 150
+# Below this order LAPACK finds all pairs faster than Lanczos finds a few.
+DENSE_ORDER = 400
+
+
+class EigenPairs(NamedTuple):
+    """Eigenvalues in the order asked for, and their unit eigenvectors in columns."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+
+
+def is_small(order: int, n_pairs: int) -> bool:
+    """Whether LAPACK is faster than an iteration: the matrix is small, or many pairs are asked."""
+    return order <= DENSE_ORDER or n_pairs > order // 10
+
+
+def exponent_of(A: np.ndarray) -> Any:
+    """e such that 2^-e A has ordinary numbers, one for each matrix of a stack; 0 for most.
+
+    LAPACK and ARPACK rescale extreme matrices by factors that are no powers of two, which changes
+    digits; and squares of their entries overflow.
+    """
+    size = np.abs(np.diagonal(A, axis1=-2, axis2=-1)).max(axis=-1, initial=0.0)
+    extreme = (size > 0) & (size < np.inf) & ((size < 2.0**-400) | (size > 2.0**400))
+    return np.where(extreme, np.frexp(size)[1], 0)
+
+
+def largest_of_semidefinite(A: np.ndarray, n_pairs: int) -> EigenPairs:
+    """The largest pairs of a positive semidefinite matrix, largest first; signs are not fixed."""
+    n = A.shape[0]
+    pairs = None
+    if n <= SMALL_ORDER:
+        values, vectors = np.linalg.eigh(A)
+        pairs = values[n - n_pairs :], vectors[:, n - n_pairs :]
+    elif not is_small(n, n_pairs):
+        pairs = _arpack(A, n_pairs)
+    values, vectors = lapack_pairs(A, n - n_pairs, n - 1) if pairs is None else pairs
+    order = np.argsort(-values, kind="stable")
+    return EigenPairs(np.maximum(values[order], 0.0), vectors[:, order])
+
+
+def lapack_pairs(A: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenpairs number ``first`` to ``last``, ascending, of a symmetric matrix.
+
+    Where nearly all eigenvalues are equal, LAPACK's search for some of them can return fewer; then
+    all are computed.
+    """
+    import scipy.linalg  # here: importing it takes longer than small maps take
+
+    with limit_blas(1):  # after the import: an open block does not bound a library loaded inside it
+        if first > 0 or last < len(A) - 1:
+            some = [first, last]
+            values, vectors = scipy.linalg.eigh(A, subset_by_index=some, check_finite=False)
+            if len(values) == last - first + 1:
+                return values, vectors
+        values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+    return values[first : last + 1], vectors[:, first : last + 1]
+
+
+def _arpack(A: np.ndarray, n_pairs: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """ARPACK's pairs, or None when they are not eigenpairs to working precision.
+
+    For a dense matrix in memory it takes a half to a third of the time of block Lanczos (order 784,
+    10 to 50 pairs).
+    """
+    import scipy.sparse.linalg
+
+    start = np.random.default_rng(0).standard_normal(A.shape[0])
+    try:
+        with limit_blas(1):
+            values, vectors = scipy.sparse.linalg.eigsh(A, n_pairs, which="LA", v0=start)
+    except scipy.sparse.linalg.ArpackError:
+        return None
+    residual = np.abs(A @ vectors - vectors * values).max()
+    return (values, vectors) if residual <= 1e-10 * max(np.abs(values).max(), 1e-300) else None
+
+
+def fix_signs(vectors: np.ndarray) -> np.ndarray:
+    """Columns with signs such that the entry largest in absolute value is positive.
+
+    Among entries that are largest up to rounding the first decides, so that rounding does not. A
+    stack of matrices (m, n, q) is treated matrix by matrix.
+    """
+    size = np.abs(vectors)
+    deciding = np.argmax(size >= (1 - 1e-6) * size.max(axis=-2, keepdims=True), axis=-2)
+    signs = np.sign(np.take_along_axis(vectors, deciding[..., None, :], axis=-2))
+    return vectors * np.where(signs == 0, 1.0, signs)
+
+
+# What the solvers of :mod:`.eigen` cost, for the estimates of methods.
+#
+# Seconds on two cores of about 3 GHz; ``benchmarks/engine_costs.py`` compares them with measured
+# times. Iterations take a number of steps that depends on the spectrum: a usual one is assumed.
+
+
+USUAL_BLOCKS = 6  # of vectors until block Lanczos has converged
+
+
+def all_pairs_cost(order: int, stack: int = 1) -> Estimate:
+    """Of ``all_eigenpairs`` of a matrix, or of a stack of matrices."""
+    return Estimate(stack * (2e-10 * order**3 + 5e-8 * order**2 + 5e-6), 24 * stack * order**2)
+
+
+def largest_pairs_cost(order: int, n_pairs: int) -> Estimate:
+    """Of ``largest_eigenpairs`` of a dense matrix."""
+    if is_small(order, n_pairs):
+        return all_pairs_cost(order)
+    return operator_pairs_cost(order, n_pairs, Estimate(2e-9 * order**2, 0))
+
+
+def operator_pairs_cost(order: int, n_pairs: int, product: Estimate) -> Estimate:
+    """Of ``largest_eigenpairs`` of an operator with this cost of a product with one block."""
+    blocks = USUAL_BLOCKS + n_pairs / 4
+    basis = 16 * blocks
+    return blocks * product + Estimate(1e-9 * order * basis**2 + 1e-3, 16 * order * basis)
+
 
 if TYPE_CHECKING:
     from lowland._engines.linalg.smallest_solvers import SmallestPairs
@@ -61,7 +296,7 @@ def all_eigenpairs(A: np.ndarray) -> EigenPairs:
     e = exponent_of(A)
     with limit_blas(1):
         scaled = np.ldexp(A, -e[..., None, None]) if e.any() else A
-        if A.ndim > 2 or len(A) <= dense_eigen.SMALL_ORDER:
+        if A.ndim > 2 or len(A) <= SMALL_ORDER:
             values, vectors = np.linalg.eigh(scaled)
         else:
             values, vectors = lapack_pairs(scaled, 0, len(A) - 1)
@@ -122,43 +357,36 @@ def largest_eigenpairs(
     """
     rng = np.random.default_rng(0) if rng is None else rng
     monitor = Monitor() if monitor is None else monitor
-    known = None if trivial is None else _unit_column(trivial)
+    n = order if callable(A) else len(A)
+    assert n is not None
+    known = np.empty((n, 0)) if trivial is None else _unit_column(trivial)
+    wanted = Wanted(n_pairs, tol, rng, monitor, width, known)
     with limit_blas(1):
         if callable(A):
-            assert order is not None
-            found = block_lanczos(A, order, n_pairs, tol, rng, monitor, width, known)
+            found = block_lanczos(A, wanted)
             if not found.converged and not rough:
                 _warn(found.residual, tol, "use another solver", stacklevel=3)
             return found
         e = exponent_of(A)
         scaled = A if e == 0 else np.ldexp(A, -e)
-        found = _largest_of_matrix(scaled, n_pairs, tol, rng, monitor, width, known, semidefinite)
+        found = _largest_of_matrix(scaled, wanted, semidefinite)
     return found._replace(values=np.ldexp(found.values, e), lowest=float(np.ldexp(found.lowest, e)))
 
 
-def _largest_of_matrix(
-    A: np.ndarray,
-    n_pairs: int,
-    tol: float,
-    rng: np.random.Generator,
-    monitor: Monitor,
-    width: int,
-    known: np.ndarray | None,
-    semidefinite: bool,
-) -> LargestPairs:
-    n = A.shape[0]
-    if semidefinite and known is None:
+def _largest_of_matrix(A: np.ndarray, wanted: Wanted, semidefinite: bool) -> LargestPairs:
+    n, n_pairs, known = A.shape[0], wanted.n_pairs, wanted.known
+    if semidefinite and not known.size:
         values, vectors = largest_of_semidefinite(A, n_pairs)
         return _measured(A, values, vectors, float(values[-1]))
     if not is_small(n, n_pairs):
-        found = block_lanczos(lambda V: A @ V, n, n_pairs, tol, rng, monitor, width, known)
+        found = block_lanczos(lambda V: A @ V, wanted)
         if found.converged:
             return found
-    if known is not None:  # below all others
+    if known.size:  # below all others
         A = A - known @ (known.T @ A)
         A = A - (A @ known) @ known.T - (2 * np.abs(A).sum(axis=0).max() + 1) * (known @ known.T)
     values, vectors = lapack_pairs(A, 0, n - 1)
-    lowest = float(values[0 if known is None else 1]) if n > 1 else float(values[0])
+    lowest = float(values[known.shape[1]]) if n > 1 else float(values[0])
     return _measured(A, values[::-1][:n_pairs], vectors[:, ::-1][:, :n_pairs], lowest)
 
 
@@ -175,11 +403,9 @@ def _measured(
 def smallest_eigenpairs(
     M: Any,
     n_pairs: int,
+    run: FitContext,
     *,
     tol: float,
-    rng: np.random.Generator,
-    monitor: Monitor,
-    threads: int = 1,
     ordering: np.ndarray | None = None,
     trivial: np.ndarray | None = None,
     norm: float | None = None,
@@ -199,8 +425,8 @@ def smallest_eigenpairs(
         A ``ConvergenceWarning`` is given when the residual is larger.
     ordering : ndarray of shape (n,) or None
         Numbers that are similar for rows that share entries of M, such as
-        :func:`~lowland._engines.linalg.skyline.line_up` returns. They make factors cheaper and do
-        not change the result.
+        :func:`~lowland._engines.graphs.components.line_up` returns. They make factors cheaper and
+        do not change the result.
     trivial : ndarray of shape (n,) or None
         A vector with M @ trivial = 0 to leave out; the pairs are orthogonal to it. None: no pair is
         left out.
@@ -209,7 +435,6 @@ def smallest_eigenpairs(
     solver : {"auto", "dense", "factor", "filter"}
         "auto" takes the cheapest.
     """
-    from lowland._engines.linalg.products import matrix_times
     from lowland._engines.linalg.smallest_solvers import SmallestProblem, solve_smallest
 
     n = M.shape[0] if hasattr(M, "shape") else order if trivial is None else len(trivial)
@@ -220,9 +445,10 @@ def smallest_eigenpairs(
     e = 0 if callable(M) or 2.0**-400 < norm < 2.0**400 else int(np.frexp(norm)[1])
     if e != 0:
         M, norm = M * 2.0**-e, norm * 2.0**-e
-    problem = SmallestProblem(matrix_times(M, threads), known, norm, n_pairs, tol, rng, monitor)
+    times = matrix_times(M, run.threads)
+    problem = SmallestProblem(times, known, norm, n_pairs, tol, run.rng, run.monitor)
     with limit_blas(1):
-        found = solve_smallest(problem, M, solver, ordering, threads)
+        found = solve_smallest(problem, M, solver, ordering, run.threads)
     if found.residual > tol:
         _warn(found.residual, tol, "change n_neighbors", stacklevel=3)
     return found._replace(values=np.ldexp(found.values, e))

@@ -9,21 +9,28 @@ The American Statistician 37.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lowland import _native
+from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
+from lowland._base.rows.chunks import Block
+from lowland._base.rows.table import Rows
+from lowland._base.threads import limit_blas, resolve_n_jobs
 from lowland._base.traits import Estimate
-from lowland._base.validation import all_finite, canonical, is_sparse
-from lowland._engines.linalg.products import (
-    BLOCK_ROWS,
-    contiguous_blocks,
-    mirror,
-    row_blocks,
-    rows_within,
+from lowland._base.validation import (
+    all_finite,
+    canonical,
+    check_size,
+    column_names,
+    dense_if_small,
+    is_sparse,
+    refuse_empty_columns,
 )
+from lowland._engines.linalg import products
 
 # Overflow leaves infinity or NaN in the sums, which callers check.
 may_overflow = np.errstate(over="ignore", invalid="ignore")
@@ -70,16 +77,19 @@ def _dense_moments(X: np.ndarray, threads: int, monitor: Monitor) -> Moments:
     n, p = X.shape
     shift = pilot(X)
     sums, scatter = np.zeros(p), np.zeros((p, p))
-    block_sums, block_scatter = np.empty(p), np.zeros((p, p)) if n > BLOCK_ROWS else scatter
-    with monitor.phase("covariance", total=-(-n // BLOCK_ROWS)) as phase:
-        for _, block in contiguous_blocks(X):
+    block_sums, block_scatter = (
+        np.empty(p),
+        np.zeros((p, p)) if n > products.BLOCK_ROWS else scatter,
+    )
+    with monitor.phase("covariance", total=-(-n // products.BLOCK_ROWS)) as phase:
+        for _, block in products.contiguous_blocks(X):
             _native.scatter_matrix(block, shift, block_sums, block_scatter, threads)
             sums += block_sums
             if block_scatter is not scatter:
                 scatter += block_scatter
             phase.advance()
     offset = sums / n  # the mean relative to the pilot
-    mirror(scatter)
+    products.mirror(scatter)
     scatter -= n * np.outer(offset, offset)
     return Moments(n, shift + offset, scatter)
 
@@ -149,7 +159,7 @@ def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
         return mean, squares
     first = X[0].astype(np.float64)  # differences from a row are exact where nothing varies
     mean, squares = first.copy(), np.zeros(p)
-    for at, block in contiguous_blocks(X, rows_within(8 * p)):
+    for at, block in products.contiguous_blocks(X, products.rows_within(8 * p)):
         deviations = block - first
         center = deviations.mean(axis=0)
         deviations -= center
@@ -174,7 +184,7 @@ def known_moments(X: np.ndarray) -> KnownMoments:
     As in :func:`column_moments`, a column that does not vary has its value as mean, and 0.
     """
     n, p = X.shape
-    blocks = list(row_blocks(n, rows_within(32 * p)))
+    blocks = list(products.row_blocks(n, products.rows_within(32 * p)))
     known = sum(((~np.isnan(X[rows])).sum(axis=0) for rows in blocks), np.zeros(p, int))
     if known.min() == n:
         return KnownMoments(known, *column_moments(X))
@@ -230,12 +240,8 @@ def column_sums(X: Any) -> ColumnSums:
     n, p = X.shape
     if not n:
         return no_columns((p,))
-    if is_sparse(X):
-        low, high = (_range_end(end) for end in (X.min(axis=0), X.max(axis=0)))
-        return ColumnSums(np.full(p, n, np.int64), *column_moments(X), low, high)
-    if all_finite(X):
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-        return ColumnSums(np.full(p, n, np.int64), *column_moments(X), low, high)
+    if is_sparse(X) or all_finite(X):
+        return ColumnSums(np.full(p, n, np.int64), *column_moments(X), *_ends(X))
     gaps = np.isnan(X)
     empty = gaps.all(axis=0)
     known, mean, squares = known_moments(np.where(empty, 0.0, X))
@@ -244,8 +250,10 @@ def column_sums(X: Any) -> ColumnSums:
     return ColumnSums(np.where(empty, 0, known).astype(np.int64), mean, squares, low, high)
 
 
-def _range_end(values: Any) -> np.ndarray:
-    return values.toarray().ravel().astype(np.float64)
+def _ends(X: Any) -> list[np.ndarray]:
+    """The least and the greatest value of each column."""
+    ends = X.min(axis=0), X.max(axis=0)
+    return [(e.toarray().ravel() if is_sparse(X) else e).astype(np.float64) for e in ends]
 
 
 @may_overflow
@@ -265,3 +273,111 @@ def with_value(sums: ColumnSums, counts: np.ndarray, values: np.ndarray) -> Colu
     high = np.where(counts > 0, values, -np.inf)
     more = ColumnSums(counts, np.where(counts > 0, values, 0.0), np.zeros(len(counts)), low, high)
     return merge_columns(sums, more)
+
+
+# Moments of a table that is read in chunks, with missing values or without.
+#
+# One pass gives what a method must know of the whole table before it begins. Where values are
+# missing (NaN), the moments of rows whose gaps are filled with means take a second pass.
+
+
+def moments_of_chunks(rows: Rows, owner: str, threads: int, monitor: Monitor) -> Moments:
+    """Count, mean and scatter matrix of all rows, in one pass."""
+    p = rows.shape[1]
+    require_memory(
+        8 * 5 * p * p,  # of two parts, their sum, and the solver's copies
+        task=f"{owner} with {p} x {p} covariances",
+        alternative="drop columns first, for example with VarianceScore",
+    )
+    work = functools.partial(_moments_of_block, threads=threads)
+    sums = rows.total(work, merge, monitor, "covariance")
+    check_size(float(np.sqrt(largest_square(sums))))
+    return sums
+
+
+def _moments_of_block(block: Block, threads: int) -> Moments:
+    return moments(block.X, threads, Monitor())
+
+
+def sums_of_columns(rows: Rows, monitor: Monitor) -> ColumnSums:
+    """The sums of all columns, in one pass."""
+    return rows.total(_of_block, merge_columns, monitor, "means")
+
+
+def _of_block(block: Block) -> ColumnSums:
+    return column_sums(block.X)
+
+
+class Survey(NamedTuple):
+    """What one pass tells of a table; the moments if they were asked for and all is known."""
+
+    n_rows: int
+    columns: ColumnSums
+    moments: Moments | None
+
+    @property
+    def missing(self) -> bool:
+        return bool(self.columns.known.min() < self.n_rows)
+
+    @property
+    def greatest(self) -> float:
+        """The greatest absolute value."""
+        return float(self.columns.largest.max())
+
+
+def survey(
+    rows: Rows, owner: str, *, scatter: bool, n_jobs: int | None, monitor: Monitor
+) -> Survey:
+    """The survey of all rows; with ``scatter``, their p x p moments, O(n p^2).
+
+    Refuses a column without any value, and values that are all too small.
+    """
+    p = rows.shape[1]
+    if scatter:
+        require_memory(
+            8 * 6 * p * p,
+            task=f"{owner}: the covariance matrix of {p} columns",
+            alternative="map the rows by PCA of a sample first",
+        )
+    work = functools.partial(_survey_of, scatter=scatter, n_jobs=n_jobs)
+    found: Survey = rows.total(work, merged, monitor, "survey")
+    refuse_empty_columns(found.columns.known == 0, column_names(rows))
+    check_size(found.greatest)
+    return found
+
+
+def filled_moments(
+    rows: Rows, mean: np.ndarray, *, n_jobs: int | None, monitor: Monitor
+) -> Moments:
+    """The moments of the rows with ``mean`` in place of what is missing."""
+    work = functools.partial(_filled_moments_of, mean=mean, n_jobs=n_jobs)
+    return rows.total(work, merge, monitor, "covariance")
+
+
+def _survey_of(block: Block, scatter: bool, n_jobs: int | None) -> Survey:
+    X = dense_if_small(block.X)
+    n, p = X.shape
+    if not scatter or not (is_sparse(X) or all_finite(X)):
+        return Survey(n, column_sums(X), None)
+    sums = _moments_of(X, n_jobs)
+    squares = np.diagonal(sums.scatter).copy()
+    columns = ColumnSums(np.full(p, n, np.int64), sums.mean, squares, *_ends(X))
+    return Survey(n, columns, sums)
+
+
+def _filled_moments_of(block: Block, mean: np.ndarray, n_jobs: int | None) -> Moments:
+    X = dense_if_small(block.X)
+    if not is_sparse(X) and not all_finite(X):
+        X = np.where(np.isnan(X), mean, X).astype(X.dtype)
+    return _moments_of(X, n_jobs)
+
+
+def _moments_of(X: Any, n_jobs: int | None) -> Moments:
+    with limit_blas(1):
+        return moments(X, resolve_n_jobs(n_jobs), Monitor())
+
+
+def merged(a: Survey, b: Survey) -> Survey:
+    """The survey of both sets of rows."""
+    both = merge(a.moments, b.moments) if a.moments and b.moments else None
+    return Survey(a.n_rows + b.n_rows, merge_columns(a.columns, b.columns), both)

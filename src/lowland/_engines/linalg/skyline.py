@@ -43,18 +43,6 @@ class Skyline(NamedTuple):
     n_bytes: float
 
 
-def line_up(graph: Any) -> np.ndarray:
-    """Each row's distance from one end of a connected graph of distances: its position in a line.
-
-    The end is a row farthest from the one farthest from row 0. O(edges log n).
-    """
-    far = scipy.sparse.csgraph.dijkstra(graph, directed=False, indices=0)
-    far[~np.isfinite(far)] = -1.0
-    along = scipy.sparse.csgraph.dijkstra(graph, directed=False, indices=int(far.argmax()))
-    along[~np.isfinite(along)] = 0.0
-    return along
-
-
 def plan_skyline(A: scipy.sparse.csr_matrix, ordering: np.ndarray | None = None) -> Skyline:
     """The rows in ascending order of ``ordering``, or in that of Cuthill and McKee if cheaper."""
     orders = [scipy.sparse.csgraph.reverse_cuthill_mckee(A, symmetric_mode=True)]

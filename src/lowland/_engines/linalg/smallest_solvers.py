@@ -29,8 +29,7 @@ import scipy.sparse.linalg
 from lowland._base.memory import available_memory, require_memory
 from lowland._base.monitor import Monitor
 from lowland._base.validation import is_sparse
-from lowland._engines.linalg.block_lanczos import LargestPairs, Operator, block_lanczos
-from lowland._engines.linalg.dense_eigen import fix_signs, is_small, lapack_pairs
+from lowland._engines.linalg import eigen
 from lowland._engines.linalg.products import matrix_times
 from lowland._engines.linalg.skyline import Skyline, SkylineCholesky, plan_skyline
 
@@ -41,7 +40,7 @@ from lowland._engines.linalg.skyline import Skyline, SkylineCholesky, plan_skyli
 # cosh(2 m sqrt(a / b)).
 
 
-def low_pass(times: Operator, degree: int, a: float, b: float) -> Operator:
+def low_pass(times: eigen.Operator, degree: int, a: float, b: float) -> eigen.Operator:
     """V -> T_m(((a + b) - 2 M) / (b - a)) V, with M V = ``times(V)``, by T's recurrence.
 
     Eigenvalues of M above a, up to b, become at most 1 in size, the smaller ones larger than 1.
@@ -65,7 +64,7 @@ def low_pass(times: Operator, degree: int, a: float, b: float) -> Operator:
 #
 # SuperLU           in an order with little fill-in; faster where a row couples with few others
 # SkylineCholesky   in the order along the graph, by dense algebra; faster where it couples with
-# many
+#                   many
 
 
 FIRST_SHIFT, LAST_SHIFT = 1e-13, 1e-6  # relative to the norm
@@ -75,7 +74,7 @@ FEW_ENTRIES, LOW = 24, 400  # entries and mean height of a row up to which Super
 class Inverse(NamedTuple):
     """``solve(V)`` = (M + shift I)^-1 V."""
 
-    solve: Operator
+    solve: eigen.Operator
     shift: float
 
 
@@ -93,7 +92,7 @@ def inverse_of(M: Any, norm: float, plan: Skyline, threads: int) -> Inverse | No
     return None
 
 
-def _superlu(M: Any, shift: float) -> Operator:
+def _superlu(M: Any, shift: float) -> eigen.Operator:
     shifted = scipy.sparse.csc_matrix(M + shift * scipy.sparse.identity(M.shape[0]))
     try:
         factors = scipy.sparse.linalg.splu(
@@ -143,7 +142,7 @@ def solve_smallest(
 ) -> SmallestPairs:
     """The pairs by the named solver, or with "auto" by the one that costs least."""
     n = len(problem.known)
-    if solver == "dense" or (solver == "auto" and is_small(n, problem.n_pairs)):
+    if solver == "dense" or (solver == "auto" and eigen.is_small(n, problem.n_pairs)):
         return problem.finish(_by_lapack(problem, M), "dense")
     if not is_sparse(M):  # products are expensive, and often a few are enough
         return _by_filter(problem, (1, *DEGREES))
@@ -166,7 +165,7 @@ def solve_smallest(
 class SmallestProblem(NamedTuple):
     """M as a product, the known vectors (n, 0) or (n, 1), a bound of |M|, and what is asked."""
 
-    times: Operator
+    times: eigen.Operator
     known: np.ndarray
     norm: float
     n_pairs: int
@@ -187,7 +186,7 @@ class SmallestProblem(NamedTuple):
         V, image = V @ turn, image @ turn
         scale = max(float(values[-1]), ROUNDING * self.norm)
         residual = float(np.linalg.norm(image - V * values, axis=0).max() / scale)
-        return SmallestPairs(np.maximum(values, 0.0), fix_signs(V), residual, solver)
+        return SmallestPairs(np.maximum(values, 0.0), eigen.fix_signs(V), residual, solver)
 
 
 def _by_lapack(problem: SmallestProblem, M: Any) -> np.ndarray:
@@ -200,7 +199,7 @@ def _by_lapack(problem: SmallestProblem, M: Any) -> np.ndarray:
     )
     dense = M(np.eye(n)) if callable(M) else M.toarray() if is_sparse(M) else M
     dense = dense + 2 * problem.norm * (problem.known @ problem.known.T)
-    return lapack_pairs(dense, 0, problem.n_pairs - 1)[1]
+    return eigen.lapack_pairs(dense, 0, problem.n_pairs - 1)[1]
 
 
 def _by_inverse(problem: SmallestProblem, inverse: Inverse) -> np.ndarray:
@@ -226,22 +225,17 @@ def _by_inverse(problem: SmallestProblem, inverse: Inverse) -> np.ndarray:
 
 
 def _lanczos(
-    problem: SmallestProblem, operator: Operator, width: int, tol: float = LANCZOS_TOLERANCE
-) -> LargestPairs:
+    problem: SmallestProblem, operator: eigen.Operator, width: int, tol: float = LANCZOS_TOLERANCE
+) -> eigen.LargestPairs:
     """Largest pairs of an operator on the complement of the known vectors."""
-    return block_lanczos(
-        operator,
-        len(problem.known),
-        problem.n_pairs,
-        min(tol, RESOLVED * problem.tol),
-        problem.rng,
-        problem.monitor,
-        width,
-        problem.known,
-    )
+    tol = min(tol, RESOLVED * problem.tol)
+    n_pairs, rng, monitor, known = problem.n_pairs, problem.rng, problem.monitor, problem.known
+    return eigen.block_lanczos(operator, eigen.Wanted(n_pairs, tol, rng, monitor, width, known))
 
 
-def _cleaned(problem: SmallestProblem, filtered: Operator, found: SmallestPairs) -> SmallestPairs:
+def _cleaned(
+    problem: SmallestProblem, filtered: eigen.Operator, found: SmallestPairs
+) -> SmallestPairs:
     """More steps of the filter, as long as each reduces the residual by a factor of 4.
 
     Lanczos stops at a share of the filter's largest value, which can be much larger than the
@@ -272,7 +266,7 @@ def _reordered_filter(
     found = _by_filter(there, degrees, promising)
     vectors = np.empty_like(found.vectors)
     vectors[order] = found.vectors
-    return found._replace(vectors=fix_signs(vectors))
+    return found._replace(vectors=eigen.fix_signs(vectors))
 
 
 def _by_filter(

@@ -18,7 +18,6 @@ import math
 
 import numpy as np
 
-from lowland import _native
 from lowland._base.memory import require_memory
 from lowland._base.monitor import Monitor
 from lowland._engines.distances.filter_space import (
@@ -28,16 +27,14 @@ from lowland._engines.distances.filter_space import (
     PackedPoints,
 )
 from lowland._engines.linalg.products import row_blocks
-from lowland._engines.neighbors.cell_search import (
-    TARGET_RECALL,
-    cell_centers,
-    laid_out,
-    nearest_center,
-    nearest_centers,
-    packed_centers,
-)
+from lowland._engines.neighbors import cell_search
 from lowland._engines.neighbors.duplicates import equal_rows
-from lowland._engines.neighbors.exact_search import Candidates, NeighborSquares, finish, search_all
+from lowland._engines.neighbors.exact_search import (
+    Candidates,
+    NeighborSquares,
+    finish,
+    nearest_points,
+)
 
 CELL_ROWS = 200  # at least; more where there are many rows, so that cells are few
 TRAINED_ROWS = 25  # per cell, and so many steps: more of k-means finds hardly better cells
@@ -69,7 +66,9 @@ class CellIndex:
         rows = _at_most(X, k, threads)
         wide = X.shape[1] > FULL_COLUMNS
         self._build(rows, wide, threads, monitor)
-        if wide and self.recall < TARGET_RECALL:  # the leading directions are not enough
+        if (
+            wide and self.recall < cell_search.TARGET_RECALL
+        ):  # the leading directions are not enough
             self._build(rows, False, threads, monitor)
 
     def _build(self, rows: np.ndarray, leading: bool, threads: int, monitor: Monitor) -> None:
@@ -83,25 +82,25 @@ class CellIndex:
         self.space = FilterSpace.of(X, threads, full=not leading)
         F = self.space.coordinates(X if len(rows) == len(X) else X[rows], threads)
         n_cells = _number_of_cells(len(rows))
-        self.centers = cell_centers(
+        self.centers = cell_search.cell_centers(
             F, n_cells, threads, rng, monitor, rows_per_cell=TRAINED_ROWS, steps=TRAINED_STEPS
         )
-        self._packed_centers = packed_centers(self.centers, threads)
-        cell_of = nearest_center(F, self.centers, threads)
-        layout = laid_out(F, _short(cell_of), n_cells, threads)
-        self._cell_panels, points = layout.cell_panels, layout.points
+        self._packed_centers = PackedPoints.of(self.centers, threads)
+        cell_of = cell_search.nearest_center(F, self.centers, threads)
+        layout = cell_search.laid_out(F, _short(cell_of), n_cells, threads)
+        self._layout, points = layout._replace(rows=F[:0].copy()), layout.points
         sample = np.sort(rng.choice(len(rows), min(SAMPLE_ROWS, len(rows)), replace=False))
         sampled = F[sample]
         del F, layout
         taken = points.ids >= 0
         points.ids[taken] = rows[points.ids[taken]]
-        self._points, self.sample_rows = points, len(sample)
+        self.sample_rows = len(sample)
         cells = np.empty(len(X), np.int32)
         cells[rows] = cell_of
         # Scores by leading directions are bounds, which order the rows less well.
         self._spare = self.k // 2 if leading else 0
         self._calibrate(rows[sample], sampled, cells, threads)
-        if leading and self.recall < TARGET_RECALL:
+        if leading and self.recall < cell_search.TARGET_RECALL:
             self._spare = 2 * self.k
             self._measure(threads)
         self._truth = None
@@ -109,7 +108,7 @@ class CellIndex:
     @property
     def nbytes(self) -> int:
         """Memory beside X."""
-        return self._points.nbytes + self._packed_centers.nbytes + self.centers.nbytes
+        return self._layout.points.nbytes + self._packed_centers.nbytes + self.centers.nbytes
 
     def query(self, queries: np.ndarray, k: int, threads: int, monitor: Monitor) -> NeighborSquares:
         """The k rows of X nearest to each query, of which some may be missed."""
@@ -125,55 +124,23 @@ class CellIndex:
     def _nearest(self, queries: np.ndarray, F: np.ndarray, k: int, threads: int) -> NeighborSquares:
         n_probes = min(self.probes, len(self.centers))
         probes = self._nearest_centers(F, n_probes, threads)
-        points, m = self._points, len(F)
-        sought = PackedPoints.of(F, np.arange(m, dtype=np.int32), threads, points.lead)
+        points, m = self._layout.points, len(F)
+        sought = PackedPoints.of(F, threads, lead=points.lead)
         kept = Candidates.empty(len(sought.ids), k + self._spare, F.dtype)
         order = np.argsort(_short(probes[:, 0]), kind="stable").astype(np.int32)
         size = min(CHUNK_ROWS, math.ceil(m / threads))
         chunks = [order[rows] for rows in row_blocks(m, size)]
-        for some in (slice(FIRST_CELLS), slice(FIRST_CELLS, None)):
-            if probes[:, some].shape[1]:
-                self._probe(F, sought, probes[:, some], chunks, kept, threads)
-        return finish(
-            queries, self.X, sought, points, kept, k, False, threads, Monitor(), prove=False
-        )
+        own = {"query_halves": sought.halves[:m], "query_tails": sought.tails[:m]}
+        for some in (probes[:, :FIRST_CELLS], probes[:, FIRST_CELLS:]):
+            if some.shape[1]:
+                asked = [some[chunk] for chunk in chunks]
+                here = kept.of(slice(m))
+                cell_search.score_cells(self._layout, F, chunks, asked, here, threads, **own)
+        return finish(queries, self.X, sought, points, kept, k, threads, Monitor(), prove=False)
 
     def _nearest_centers(self, F: np.ndarray, n_nearest: int, threads: int) -> np.ndarray:
         packed = self._packed_centers
-        return nearest_centers(F, self.centers, n_nearest, threads, Monitor(), packed)
-
-    def _probe(
-        self,
-        F: np.ndarray,
-        sought: PackedPoints,
-        probes: np.ndarray,
-        chunks: list[np.ndarray],
-        kept: Candidates,
-        threads: int,
-    ) -> None:
-        """Score the queries of each chunk against the cells that they probe."""
-        lists = [_lists_of(probes, chunk, len(self.centers)) for chunk in chunks]
-        sizes = np.concatenate([sizes for _, sizes, _ in lists])
-        m, points = len(F), self._points
-        _native.probe_lists(
-            points.panels,
-            points.halves,
-            F,
-            np.cumsum([0, *(len(cells) for cells, _, _ in lists)]),
-            np.concatenate([self._cell_panels[cells] for cells, _, _ in lists]),
-            np.concatenate([[0], np.cumsum(sizes)]),
-            np.concatenate([asking for _, _, asking in lists]),
-            kept.entries[:m],
-            kept.counts[:m],
-            kept.thresholds[:m],
-            kept.keep,
-            threads,
-            tails=points.tails,
-            lead=points.lead,
-            rounding=points.rounding,
-            query_halves=sought.halves[:m],
-            query_tails=sought.tails[:m],
-        )
+        return cell_search.nearest_centers(F, self.centers, n_nearest, threads, Monitor(), packed)
 
     # --- recall ---------------------------------------------------------------------------------
 
@@ -182,12 +149,9 @@ class CellIndex:
     ) -> None:
         """Choose the number of cells to search; a row of the sample does not find itself."""
         asked = np.ascontiguousarray(self.X[sample])
-        wanted = self._wanted = min(self.k + 1, int((self._points.ids >= 0).sum()))
-        sought = PackedPoints.of(F, np.arange(len(F), dtype=np.int32), threads, self._points.lead)
-        kept = Candidates.empty(len(sought.ids), wanted, F.dtype)
-        nobody = np.full(len(sought.ids), -2, np.int32)
-        search_all(sought, self._points, nobody, kept, threads, Monitor())
-        exact = finish(asked, self.X, sought, self._points, kept, wanted, False, threads, Monitor())
+        points = self._layout.points
+        wanted = self._wanted = min(self.k + 1, int((points.ids >= 0).sum()))
+        exact = nearest_points(asked, F, self.X, points, wanted, threads, Monitor())
         others = exact.ids != sample[:, None]
         n_cells = len(self.centers)
         order = self._nearest_centers(F, n_cells, threads)
@@ -198,7 +162,7 @@ class CellIndex:
         self.probes = min(n_cells, 1 + int(np.searchsorted(within, AIM)))
         self._truth = asked, F, exact.squares[:, -1:], sample
         self._measure(threads)
-        while self.recall < TARGET_RECALL and not self._spare and self.probes < n_cells:
+        while self.recall < cell_search.TARGET_RECALL and not self._spare and self.probes < n_cells:
             self.probes = min(n_cells, self.probes + 1 + self.probes // 4)
             self._measure(threads)
 
@@ -226,17 +190,6 @@ def _at_most(X: np.ndarray, k: int, threads: int) -> np.ndarray:
     sizes = np.bincount(equal.group)
     within = np.arange(len(X)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.sort(by_group[within < k]).astype(np.int32)
-
-
-def _lists_of(
-    probes: np.ndarray, chunk: np.ndarray, n_cells: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cells that a chunk of queries probes, how many queries each, and which."""
-    wanted = _short(probes[chunk].ravel())
-    order = np.argsort(wanted, kind="stable")
-    sizes = np.bincount(wanted, minlength=n_cells)
-    cells = np.flatnonzero(sizes)
-    return cells, sizes[cells], chunk[order // probes.shape[1]]
 
 
 def _short(cells: np.ndarray) -> np.ndarray:

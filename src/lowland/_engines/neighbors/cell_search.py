@@ -13,7 +13,7 @@ Cost about O(n^1.2 q) for a fixed target (cells and their number both grow); mem
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,12 @@ from lowland import _native
 from lowland._base.monitor import Monitor
 from lowland._engines.distances.filter_space import FilterSpace, PackedPoints, panel_width
 from lowland._engines.linalg.products import row_blocks
-from lowland._engines.neighbors.exact_search import Candidates, NeighborSquares, finish, search_all
+from lowland._engines.neighbors.exact_search import (
+    Candidates,
+    NeighborSquares,
+    finish,
+    nearest_points,
+)
 
 # The recall of a search: the share of true neighbors found, on a random sample of rows.
 
@@ -44,38 +49,19 @@ class SampleTruth:
         self.X, self.points, self.k, self.threads = X, points, k, threads
         width = points.panels.shape[2]
         F = np.ascontiguousarray(points.panels[self.places // width, :, self.places % width])
-        sought = PackedPoints.of(F, np.arange(n_rows), threads, points.lead)
         # With the row itself, which is its own nearest: k + 1.
-        nobody = np.full(len(sought.ids), -2, np.int32)
-        kept = Candidates.empty(len(sought.ids), k + 1, F.dtype)
-        search_all(sought, points, nobody, kept, threads, Monitor())
-        exact = finish(X[self.rows], X, sought, points, kept, k + 1, False, threads, Monitor())
+        exact = nearest_points(X[self.rows], F, X, points, k + 1, threads, Monitor())
         self.true = exact.squares[:, 1:]
 
     def recall(self, kept: Candidates) -> float:
         """Share of the true neighbors among the candidates kept so far; ties count as found."""
-        sample = Candidates(
-            kept.entries[self.places],
-            kept.counts[self.places],
-            kept.thresholds[self.places],
-            kept.keep,
-        )
+        points, X, sample = self.points, self.X, kept.of(self.places)
         here = np.arange(len(self.rows), dtype=np.int32)
-        halves = self.points.halves[self.places]
-        sought = replace(self.points, halves=halves, ids=here)
+        sought = replace(points, halves=points.halves[self.places], ids=here)
         found = finish(
-            self.X[self.rows],
-            self.X,
-            sought,
-            self.points,
-            sample,
-            self.k,
-            False,
-            self.threads,
-            Monitor(),
-            prove=False,
-        ).squares
-        return float((found <= self.true[:, -1:]).mean())
+            X[self.rows], X, sought, points, sample, self.k, self.threads, Monitor(), False
+        )
+        return float((found.squares <= self.true[:, -1:]).mean())
 
 
 CELL_ROWS = 500
@@ -123,7 +109,7 @@ def cells_join(
         probes = nearest_centers(F, centers, min(MORE_PROBES, len(centers)), threads, monitor)
         kept, recall = _searched(layout, probes, k, truth, threads, monitor)
     del F, layout
-    found = finish(X, X, points, points, kept, k, True, threads, monitor, prove=False)
+    found = finish(X, X, points, points, kept, k, threads, monitor, prove=False)
     return ApproximateNeighbors(found, recall, len(truth.rows))
 
 
@@ -161,11 +147,6 @@ def nearest_center(F: np.ndarray, centers: np.ndarray, threads: int) -> np.ndarr
     return nearest[:, 0]
 
 
-def packed_centers(centers: np.ndarray, threads: int) -> PackedPoints:
-    """Centers as :func:`nearest_centers` compares rows with them."""
-    return PackedPoints.of(centers, np.arange(len(centers), dtype=np.int32), threads)
-
-
 def nearest_centers(
     F: np.ndarray,
     centers: np.ndarray,
@@ -176,21 +157,15 @@ def nearest_centers(
 ) -> np.ndarray:
     """Numbers of the centers nearest to each row, nearest first.
 
-    ``packed`` is :func:`packed_centers` of the centers, if they are known already.
+    ``packed`` are the packed centers, if they are known already.
     """
-    there = packed_centers(centers, threads) if packed is None else packed
+    there = PackedPoints.of(centers, threads) if packed is None else packed
     nearest = np.empty((len(F), n_nearest), np.int32)
     with monitor.phase("nearest cells", total=len(F)) as phase:
         for rows in row_blocks(len(F), 2**17):
             block = np.ascontiguousarray(F[rows])
-            sought = PackedPoints.of(
-                block, np.arange(len(block), dtype=np.int32), threads, there.lead
-            )
-            kept = Candidates.empty(len(sought.ids), n_nearest, F.dtype)
-            nobody = np.full(len(sought.ids), -2, np.int32)
-            search_all(sought, there, nobody, kept, threads, Monitor())
-            found = finish(
-                block, centers, sought, there, kept, n_nearest, False, threads, Monitor(), False
+            found = nearest_points(
+                block, block, centers, there, n_nearest, threads, Monitor(), prove=False
             )
             nearest[rows] = found.ids
             phase.advance(len(block))
@@ -208,7 +183,7 @@ def laid_out(F: np.ndarray, cell_of: np.ndarray, n_cells: int, threads: int) -> 
     places = np.full(int(ends[-1]) * width, -1, np.int32)
     places[np.repeat((ends - n_panels) * width, sizes) + within] = by_cell
     rows = F[places]
-    points = PackedPoints.of(rows, places, threads)
+    points = PackedPoints.of(rows, threads, places)
     return Layout(points, rows, np.column_stack([ends - n_panels, ends]))
 
 
@@ -221,36 +196,55 @@ def _probe(
     with monitor.phase("neighbors", total=len(chunks)) as phase:
         for some in row_blocks(len(chunks), 4 * threads):
             batch = chunks[some]
-            lists = [_lists_of(layout.points.ids, probes, chunk) for chunk in batch]
-            tasks = np.cumsum([0, *(len(cells) for cells, _, _ in lists)])
-            sizes = np.concatenate([sizes for _, sizes, _ in lists])
-            _native.probe_lists(
-                layout.points.panels,
-                layout.points.halves,
-                layout.rows,
-                tasks,
-                np.concatenate([layout.cell_panels[cells] for cells, _, _ in lists]),
-                np.concatenate([[0], np.cumsum(sizes)]),
-                np.concatenate([queries for _, _, queries in lists]),
-                kept.entries,
-                kept.counts,
-                kept.thresholds,
-                kept.keep,
-                threads,
-                tails=layout.points.tails,
-                lead=layout.points.lead,
-                rounding=layout.points.rounding,
-            )
+            asked = [probes[layout.points.ids[chunk]] for chunk in batch]
+            score_cells(layout, layout.rows, batch, asked, kept, threads)
             phase.advance(len(batch))
 
 
-def _searched(
+def score_cells(
     layout: Layout,
-    probes: np.ndarray,
-    k: int,
-    truth: SampleTruth,
+    queries: np.ndarray,
+    chunks: list[np.ndarray],
+    probes: list[np.ndarray],
+    kept: Candidates,
     threads: int,
-    monitor: Monitor,
+    **sought: Any,
+) -> None:
+    """Score the queries of each chunk against the rows of the cells that each of them probes.
+
+    ``sought`` are the half squares and tails of queries that are not points themselves.
+    """
+    tasks, cells, sizes, asking = [0], [], [], []
+    for chunk, probed in zip(chunks, probes, strict=True):
+        wanted = probed.ravel()
+        if len(layout.cell_panels) < 2**16:
+            wanted = wanted.astype(np.uint16)  # which numpy sorts fastest
+        order = np.argsort(wanted, kind="stable")
+        counts = np.bincount(wanted, minlength=len(layout.cell_panels))
+        cells.append(np.flatnonzero(counts))
+        sizes.append(counts[cells[-1]])
+        asking.append(chunk[order // probed.shape[1]])
+        tasks.append(tasks[-1] + len(cells[-1]))
+    points = layout.points
+    _native.probe_lists(
+        points.panels,
+        points.halves,
+        queries,
+        np.array(tasks),
+        layout.cell_panels[np.concatenate(cells)],
+        np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
+        np.concatenate(asking),
+        *kept,
+        threads,
+        tails=points.tails,
+        lead=points.lead,
+        rounding=points.rounding,
+        **sought,
+    )
+
+
+def _searched(
+    layout: Layout, probes: np.ndarray, k: int, truth: SampleTruth, threads: int, monitor: Monitor
 ) -> tuple[Candidates, float]:
     """Candidates from the probed cells and from neighbors of neighbors, and their recall."""
     kept = Candidates.empty(len(layout.rows), k, layout.rows.dtype)
@@ -269,28 +263,9 @@ def _refine(
         for _ in range(ROUNDS):
             if recall >= TARGET_RECALL:
                 break
-            _native.refine_neighbors(
-                layout.rows,
-                layout.points.halves,
-                near,
-                kept.entries,
-                kept.counts,
-                kept.thresholds,
-                kept.keep,
-                threads,
-            )
+            _native.refine_neighbors(layout.rows, layout.points.halves, near, *kept, threads)
             before, recall = recall, truth.recall(kept)
             phase.advance()
             if recall - before < 0.002:
                 break
     return recall
-
-
-def _lists_of(
-    ids: np.ndarray, probes: np.ndarray, chunk: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cells that a chunk of places probes, how many places each, and which."""
-    wanted = probes[ids[chunk]]
-    order = np.argsort(wanted.ravel(), kind="stable")
-    cells, sizes = np.unique(wanted, return_counts=True)
-    return cells, sizes, chunk[order // probes.shape[1]]

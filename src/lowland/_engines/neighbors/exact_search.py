@@ -43,6 +43,11 @@ class Candidates(NamedTuple):
     thresholds: np.ndarray
     keep: int
 
+    def of(self, places: slice | np.ndarray) -> Candidates:
+        """The candidates of some places only."""
+        entries, counts, thresholds, keep = self
+        return Candidates(entries[places], counts[places], thresholds[places], keep)
+
     @classmethod
     def empty(cls, n_places: int, k: int, dtype: np.dtype) -> Candidates:
         single = dtype == np.float32
@@ -68,11 +73,11 @@ def exact_join(X: np.ndarray, k: int, threads: int, monitor: Monitor) -> Neighbo
     F = FilterSpace.of(X, threads).coordinates(X, threads)
     panels_per_block = 16 if F.shape[1] > BOX_COLUMNS else 4
     order = spatial_order(F, panel_width(F.dtype))
-    points = PackedPoints.of(F[order], order, threads)
+    points = PackedPoints.of(F[order], threads, order)
     del F
     kept = Candidates.empty(len(points.ids), k, points.halves.dtype)
     _join(points, panels_per_block, kept, threads, monitor)
-    return finish(X, X, points, points, kept, k, True, threads, monitor)
+    return finish(X, X, points, points, kept, k, threads, monitor)
 
 
 def _join(
@@ -95,10 +100,7 @@ def _join(
                 top_halves,
                 panels_per_block,
                 points.rounding,
-                kept.entries,
-                kept.counts,
-                kept.thresholds,
-                kept.keep,
+                *kept,
                 rounds.start,
                 rounds.stop,
                 threads,
@@ -147,8 +149,7 @@ class ExactIndex:
 
     def __init__(self, X: np.ndarray, threads: int) -> None:
         self.X, self.space = X, FilterSpace.of(X, threads)
-        everyone = np.arange(len(X), dtype=np.int32)
-        self.points = PackedPoints.of(self.space.coordinates(X, threads), everyone, threads)
+        self.points = PackedPoints.of(self.space.coordinates(X, threads), threads)
 
     @property
     def nbytes(self) -> int:
@@ -157,35 +158,35 @@ class ExactIndex:
 
     def query(self, queries: np.ndarray, k: int, threads: int, monitor: Monitor) -> NeighborSquares:
         """The k rows of X nearest to each query."""
-        points, numbers = self.points, np.arange(len(queries), dtype=np.int32)
         F = self.space.coordinates(queries, threads)
-        sought = PackedPoints.of(F, numbers, threads, points.lead)
-        kept = Candidates.empty(len(sought.ids), k, points.halves.dtype)
-        nobody = np.full(len(sought.ids), -2, np.int32)
-        search_all(sought, points, nobody, kept, threads, monitor)
-        return finish(queries, self.X, sought, points, kept, k, False, threads, monitor)
+        return nearest_points(queries, F, self.X, self.points, k, threads, monitor)
 
 
-def exact_query(
-    X: np.ndarray, queries: np.ndarray, k: int, threads: int, monitor: Monitor
-) -> NeighborSquares:
-    """The k rows of X nearest to each query."""
-    return ExactIndex(X, threads).query(queries, k, threads, monitor)
-
-
-def search_all(
-    sought: PackedPoints,
+def nearest_points(
+    queries: np.ndarray,
+    F: np.ndarray,
+    X: np.ndarray,
     points: PackedPoints,
-    own_ids: np.ndarray,
-    kept: Candidates,
+    k: int,
     threads: int,
     monitor: Monitor,
+    prove: bool = True,
+) -> NeighborSquares:
+    """The k rows of X, packed as ``points``, nearest to each query, which is F in filter space."""
+    sought = PackedPoints.of(F, threads, lead=points.lead)
+    kept = Candidates.empty(len(sought.ids), k, F.dtype)
+    _score_all(sought, points, kept, threads, monitor)
+    return finish(queries, X, sought, points, kept, k, threads, monitor, prove)
+
+
+def _score_all(
+    sought: PackedPoints, points: PackedPoints, kept: Candidates, threads: int, monitor: Monitor
 ) -> None:
-    """Score every query against all points except the one whose id is its own."""
+    """Score every query against all points."""
     # Query panels that share a pass over the points; enough groups to keep all threads busy.
     together = min(4, max(1, len(sought.panels) // (4 * threads)))
     bounds = np.append(np.arange(0, len(sought.panels), together), len(sought.panels))
-    n_groups = len(bounds) - 1
+    n_groups, nobody = len(bounds) - 1, np.full(len(sought.ids), -2, np.int32)  # is left out
     one_each = np.arange(n_groups + 1, dtype=np.int64)
     ranges = np.tile(np.array([0, len(points.panels)], np.int64), (n_groups, 1))
     step = max(4 * threads, n_groups // 50)
@@ -201,12 +202,9 @@ def search_all(
                 ranges,
                 groups.start,
                 groups.stop,
-                own_ids,
+                nobody,
                 points.ids,
-                kept.entries,
-                kept.counts,
-                kept.thresholds,
-                kept.keep,
+                *kept,
                 threads,
                 query_tails=sought.tails,
                 tails=points.tails,
@@ -223,27 +221,23 @@ def finish(
     points: PackedPoints,
     kept: Candidates,
     k: int,
-    self_join: bool,
     threads: int,
     monitor: Monitor,
     prove: bool = True,
 ) -> NeighborSquares:
     """Steps 2 and 3: exact distances of the candidates, and proof (unless ``prove`` is False).
 
-    Queries have the type of X, or they are float64.
+    Queries have the type of X, or they are float64. If they are X itself (``sought`` is
+    ``points``), no row is its own neighbor.
     """
-    ids = np.empty((len(queries), k), np.int32)
-    squares = np.empty((len(queries), k))
+    ids, squares = np.empty((len(queries), k), np.int32), np.empty((len(queries), k))
     certain = np.ones(len(sought.ids), np.uint8)
     queries, X = np.ascontiguousarray(queries), np.ascontiguousarray(X)
     _native.rerank(
         queries,
         X,
         sought.ids,
-        kept.entries,
-        kept.counts,
-        kept.thresholds,
-        kept.keep,
+        *kept,
         points.ids,
         sought.halves,
         points.rounding,
@@ -269,7 +263,7 @@ def finish(
                 rows,
                 sought.ids,
                 points.ids,
-                self_join,
+                sought is points,
                 points.rounding,
                 ids,
                 squares,

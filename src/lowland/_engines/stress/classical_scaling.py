@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.monitor import Monitor
+from lowland._base.context import FitContext
 from lowland._base.traits import Estimate
 from lowland._engines.linalg import products
-from lowland._engines.linalg.centering import CenteredOperator, double_center
 from lowland._engines.linalg.eigen import (
     all_eigenpairs,
     all_pairs_cost,
@@ -30,7 +29,12 @@ from lowland._engines.linalg.eigen import (
     operator_pairs_cost,
 )
 from lowland._engines.linalg.principal_axes import PrincipalAxes, leading_axes
-from lowland._engines.linalg.products import row_blocks, rows_within
+from lowland._engines.linalg.products import (
+    CenteredOperator,
+    double_center,
+    row_blocks,
+    rows_within,
+)
 
 
 class Scaling(NamedTuple):
@@ -70,10 +74,8 @@ def classical_scaling_cost(n: int, q: int) -> Estimate:
 def of_distances(
     D: np.ndarray,
     q: int,
+    run: FitContext,
     *,
-    threads: int,
-    rng: np.random.Generator,
-    monitor: Monitor,
     tol: float = 1e-9,
     all_values: bool | None = None,
     rough: bool = False,
@@ -90,33 +92,27 @@ def of_distances(
     if all_values:
         B = np.square(D, dtype=np.float64)
         double_center(B, -0.5)
-        values, vectors = _all_values(B, q, rng, monitor, tol)
+        values, vectors = _all_values(B, q, run, tol)
         absolute: float | None = float(np.abs(values).sum())
         positive: float | None = float(values[values > 0].sum())
     else:
-        values, vectors = _leading(D, min(q, n), threads, rng, monitor, tol, rough)
+        values, vectors = _leading(D, min(q, n), run, tol, rough)
         absolute = positive = None
     return Scaling(_map(values, vectors, q), values.copy(), absolute, positive, means)
 
 
 def _all_values(
-    B: np.ndarray, q: int, rng: np.random.Generator, monitor: Monitor, tol: float
+    B: np.ndarray, q: int, run: FitContext, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """All eigenvalues, largest first, and at least q vectors: computing all costs far more."""
     if is_small(len(B), q):
         return all_eigenpairs(B)
-    vectors = largest_eigenpairs(B, q, tol=tol, rng=rng, monitor=monitor).vectors
+    vectors = largest_eigenpairs(B, q, tol=tol, rng=run.rng, monitor=run.monitor).vectors
     return eigenvalues(B), vectors
 
 
 def _leading(
-    D: np.ndarray,
-    q: int,
-    threads: int,
-    rng: np.random.Generator,
-    monitor: Monitor,
-    tol: float,
-    rough: bool,
+    D: np.ndarray, q: int, run: FitContext, tol: float, rough: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Leading pairs of -1/2 H D2 H, which is not formed: the centering is applied to vectors."""
     n, zero = len(D), np.zeros(len(D))
@@ -124,7 +120,7 @@ def _leading(
     def times(V: np.ndarray) -> np.ndarray:
         out = np.empty(V.shape)
         for rows in row_blocks(n, rows_within(8 * n)):
-            out[rows] = products.times(np.square(D[rows]), zero, V, threads)
+            out[rows] = products.times(np.square(D[rows]), zero, V, run.threads)
         return out
 
     found = largest_eigenpairs(
@@ -132,8 +128,8 @@ def _leading(
         q,
         order=n,
         tol=tol,
-        rng=rng,
-        monitor=monitor,
+        rng=run.rng,
+        monitor=run.monitor,
         width=max(8, q + 4),
         rough=rough,
     )
@@ -150,22 +146,16 @@ def _map(values: np.ndarray, vectors: np.ndarray, q: int) -> np.ndarray:
     return fix_signs(Y)
 
 
-def of_rows(
-    X: Any,
-    q: int,
-    *,
-    threads: int,
-    rng: np.random.Generator,
-    monitor: Monitor,
-    all_values: bool = False,
-) -> Scaling:
+def of_rows(X: Any, q: int, run: FitContext, *, all_values: bool = False) -> Scaling:
     """From rows with Euclidean distances, where classical scaling is PCA."""
     n, p = X.shape
     k = min(n, p) if all_values else min(q, n, p)
-    found = of_axes(leading_axes(X, k, threads, rng, monitor), q, n if all_values else q)
+    found = of_axes(
+        leading_axes(X, k, run.threads, run.rng, run.monitor), q, n if all_values else q
+    )
     assert found.axes is not None
     assert found.mean is not None
-    Y = products.times(X, found.mean, found.axes.T, threads).astype(np.float64)
+    Y = products.times(X, found.mean, found.axes.T, run.threads).astype(np.float64)
     signs = np.where((fix_signs(Y) == Y).all(axis=0), 1.0, -1.0)
     return found._replace(Y=Y * signs, axes=found.axes * signs[:, None])
 

@@ -30,9 +30,7 @@ def classical_start(D: np.ndarray, q: int, run: FitContext) -> np.ndarray:
 
 
 def _roughly_scaled(D: np.ndarray, q: int, run: FitContext) -> classical_scaling.Scaling:
-    return classical_scaling.of_distances(
-        D, q, threads=run.threads, rng=run.rng, monitor=run.monitor, tol=ROUGH, rough=True
-    )
+    return classical_scaling.of_distances(D, q, run, tol=ROUGH, rough=True)
 
 
 def _filled(D: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 
 from lowland import _native
 from lowland._base.threads import limit_blas
+from lowland._engines.neighbors.block_search import nearest_in_rows
 from lowland._engines.stress.classical_scaling import gower_placement
 from lowland._engines.stress.objective import inverse_powers
 
@@ -121,22 +122,13 @@ def _lowest_points(Y: np.ndarray, height: Height, m: int) -> list[np.ndarray]:
 
 def between_nearest(delta: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """The mean of the nearest fitted points, weighted by their inverse distances."""
-    near = _nearest(np.where(np.isnan(delta), np.inf, delta), min(NEAREST, delta.shape[1]))
+    known = np.where(np.isnan(delta), np.inf, delta)
+    near, _ = nearest_in_rows(known, min(NEAREST, delta.shape[1]))
     reach = np.take_along_axis(delta, near, axis=1)
     weight = np.where(np.isnan(reach), 0.0, 1 / np.maximum(reach, 1e-300))
     weight = np.minimum(weight / weight.max(axis=1, keepdims=True), 1.0)
     weight /= weight.sum(axis=1, keepdims=True)
     return np.einsum("ik,ikd->id", weight, Y[near])
-
-
-def _nearest(delta: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest points of each row, nearest first, ties by number; without sorting all."""
-    near = np.sort(np.argpartition(delta, k - 1, axis=1)[:, :k], axis=1)
-    reach = np.take_along_axis(delta, near, axis=1)
-    near = np.take_along_axis(near, np.argsort(reach, axis=1, kind="stable"), axis=1)
-    for row in np.flatnonzero((delta <= reach.max(axis=1)[:, None]).sum(axis=1) > k):
-        near[row] = np.argsort(delta[row], kind="stable")[:k]  # ties with the last one
-    return near
 
 
 def _triangulated(delta: np.ndarray, Y: np.ndarray, threads: int) -> np.ndarray:

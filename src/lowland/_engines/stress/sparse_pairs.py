@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland._base.context import FitContext
-from lowland._engines.distances.cross_distances import CrossDistances
-from lowland._engines.distances.distance_rows import distance_rows
+from lowland._engines.distances.distance_rows import CrossDistances, distance_rows
 from lowland._engines.neighbors.search import neighbor_graph
 from lowland._engines.stress.objective import ListedPairs, drop_negligible, inverse_powers
 

@@ -15,8 +15,7 @@ from lowland._base.params import Declared, param
 from lowland._base.validation import as_dense, is_sparse
 from lowland._engines.distances.metrics import METRICS
 from lowland._engines.neighbors.graph import NeighborGraph
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import neighbor_graph
+from lowland._engines.neighbors.search import neighbor_graph, query_fitted
 
 if TYPE_CHECKING:
     from lowland._engines.graphs.components import ConnectedGraph

@@ -13,12 +13,12 @@ from lowland._base.errors import DataError, ParameterError
 from lowland._base.params import fitted
 from lowland._base.traits import Estimate, Reading
 from lowland._base.validation import dense_if_small, is_usual, largest_value
-from lowland._engines.distances.cross_distances import CrossDistances
 from lowland._engines.distances.dissimilarities import (
     check_new_distances,
     distance_matrix,
     given_dissimilarities,
 )
+from lowland._engines.distances.distance_rows import CrossDistances
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.sparse_pairs import distances_to_some

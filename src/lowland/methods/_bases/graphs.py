@@ -20,8 +20,7 @@ from lowland._base.models.checks import Starts, above, index_of, share, some_of
 from lowland._base.params import Declared, fitted, param
 from lowland._base.traits import Reading
 from lowland._base.validation import dense_if_small, is_sparse
-from lowland._engines.distances.cross_distances import CrossDistances
-from lowland._engines.distances.distance_rows import check_distances
+from lowland._engines.distances.distance_rows import CrossDistances, check_distances
 from lowland._engines.graphs.components import ConnectedGraph, connected_components
 from lowland._engines.graphs.geodesics import geodesics_of_new_rows
 from lowland._engines.graphs.weights import symmetrize

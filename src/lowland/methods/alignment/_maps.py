@@ -28,9 +28,8 @@ from lowland._engines.graphs.components import connect
 from lowland._engines.graphs.laplacian import graph_spectrum, laplacian
 from lowland._engines.graphs.weights import local_graph
 from lowland._engines.linalg import products
-from lowland._engines.linalg.column_basis import ColumnBasis, orthonormal_basis
 from lowland._engines.linalg.eigen import all_eigenpairs, generalized_eigenpairs, rank_cutoff
-from lowland._engines.linalg.principal_axes import leading_axes
+from lowland._engines.linalg.principal_axes import ColumnBasis, leading_axes, orthonormal_basis
 from lowland._engines.linalg.procrustes import align
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_graph
 from lowland._engines.neighbors.search import neighbor_graph

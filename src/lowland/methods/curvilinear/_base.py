@@ -16,8 +16,13 @@ from lowland._base.threads import limit_blas
 from lowland._base.traits import Estimate, Reading
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.local_stress import objective
-from lowland._engines.local_stress.objective import Annealed, LocalStress, anneal
-from lowland._engines.local_stress.placement import place_by_law, sums_at
+from lowland._engines.local_stress.objective import (
+    Annealed,
+    LocalStress,
+    anneal,
+    place_by_law,
+    sums_at,
+)
 from lowland._engines.neighbors.duplicates import EqualRows, at_common_place, equal_in_distances
 from lowland._engines.stress import classical_scaling, initial_map
 from lowland.methods._bases.distances import FLOAT64_ROWS, DistanceReducer, random_landmarks
@@ -83,8 +88,7 @@ class CurvilinearReducer(DistanceReducer):
     def _classical_start(self, X: Any, D: np.ndarray | None, run: FitContext) -> np.ndarray:
         q = int(self.n_components)
         if isinstance(self.metric, str) and self.metric == "euclidean":
-            solver: dict[str, Any] = {"rng": run.rng, "monitor": run.monitor}
-            return classical_scaling.of_rows(X, q, threads=run.threads, **solver).Y
+            return classical_scaling.of_rows(X, q, run).Y
         if D is not None:
             return initial_map.classical_start(D, q, run)
         return self._landmark_start(X, 1.0, run)

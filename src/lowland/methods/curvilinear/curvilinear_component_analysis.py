@@ -11,10 +11,9 @@ from lowland._base.errors import ParameterError
 from lowland._base.params import param
 from lowland._base.traits import Card, Estimate
 from lowland._base.validation import as_dense
-from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.distance_rows import CrossDistances
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.local_stress.objective import RADIAL, Law
-from lowland._engines.local_stress.placement import law_height
+from lowland._engines.local_stress.objective import RADIAL, Law, law_height
 from lowland._engines.stress.placement import between_nearest, settled
 from lowland.methods.curvilinear._base import RadialReducer
 

@@ -12,8 +12,13 @@ from lowland._base.memory import require_memory
 from lowland._base.models.checks import above
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
-from lowland._engines.local_stress.objective import AllPairs, Law, LocalStress, geometric
-from lowland._engines.local_stress.placement import place_by_law
+from lowland._engines.local_stress.objective import (
+    AllPairs,
+    Law,
+    LocalStress,
+    geometric,
+    place_by_law,
+)
 from lowland._engines.neighbors.duplicates import at_common_place, equal_in_distances
 from lowland.methods.curvilinear._base import CurvilinearReducer, centered, in_unit
 

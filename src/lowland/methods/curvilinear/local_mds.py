@@ -21,7 +21,7 @@ from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.embedding.particle_mesh import DISTANCE, Field, ParticleMesh
 from lowland._engines.graphs.components import ConnectedGraph, connected_components
-from lowland._engines.graphs.multigrid import graph_multigrid
+from lowland._engines.graphs.laplacian import graph_multigrid
 from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.neighbors.duplicates import (
     EqualRows,

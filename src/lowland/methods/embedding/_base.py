@@ -20,8 +20,7 @@ from lowland._base.params import fitted, param
 from lowland._base.traits import Reading
 from lowland._base.validation import dense_if_small, is_sparse
 from lowland._engines.embedding import affinity, initial_layout
-from lowland._engines.embedding.descent import Stage, descend
-from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.descent import Divergence, Stage, descend, entropy_of
 from lowland._engines.embedding.placement import FrozenMap, map_field, place_rows
 from lowland._engines.embedding.repulsion import Repulsion, pairwise_repulsion
 from lowland._engines.linalg.products import row_blocks, rows_within

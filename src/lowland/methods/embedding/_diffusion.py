@@ -31,9 +31,14 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_query
 from lowland._engines.stress import initial_map
 from lowland._engines.stress.classical_scaling import of_distances
-from lowland._engines.stress.disparities import Disparities, MonotoneCone, stable_order
 from lowland._engines.stress.majorization import majorize
-from lowland._engines.stress.objective import AllPairs, ListedPairs
+from lowland._engines.stress.objective import (
+    AllPairs,
+    Disparities,
+    ListedPairs,
+    MonotoneCone,
+    stable_order,
+)
 
 # The alpha-decay kernel of PHATE: an adaptive bandwidth, and tails that fall like exp(-d^alpha).
 #
@@ -379,9 +384,8 @@ def map_of_distances(
         return PotentialMap(np.zeros((len(D), q)), np.zeros(1), np.zeros(len(D)))
     delta = np.divide(D, unit, dtype=D.dtype)
     metric = AllPairs(delta, None, 0, run.threads)
-    shared = {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}
     tol_start = 1e-9 if kind == "classical" else ROUGH
-    start = of_distances(delta, q, **shared, tol=tol_start, rough=True).Y
+    start = of_distances(delta, q, run, tol=tol_start, rough=True).Y
     with limit_blas(1):  # sums over all points must not depend on the number of threads
         if kind == "classical":
             loss = metric(start).loss / metric.scale

@@ -27,9 +27,7 @@ from lowland import _native
 from lowland._base.context import FitContext
 from lowland._base.errors import ParameterError
 from lowland._engines.embedding import initial_layout
-from lowland._engines.embedding.descent import Stage
-from lowland._engines.embedding.divergence import Forces
-from lowland._engines.embedding.map_order import EdgeOrder
+from lowland._engines.embedding.descent import EdgeOrder, Forces, Stage
 from lowland._engines.embedding.particle_mesh import ParticleMesh, RadialKernel, grid_nodes
 from lowland.methods.embedding._fuzzy_graph import FuzzyGraph
 

@@ -34,15 +34,12 @@ from lowland._engines.kernels.kernel_operators import (
     GivenKernel,
     Kernel,
     KernelMatrix,
-    kernel_matrix,
-    panel_blocks,
-)
-from lowland._engines.kernels.kernel_values import (
     check_finite_products,
+    kernel_matrix,
     mean_square,
+    panel_blocks,
     sample_numbers,
 )
-from lowland._engines.linalg.centering import CenteredOperator, double_center
 from lowland._engines.linalg.eigen import (
     LargestPairs,
     all_eigenpairs,
@@ -51,6 +48,7 @@ from lowland._engines.linalg.eigen import (
     largest_eigenpairs,
 )
 from lowland._engines.linalg.moments import Moments, merge, moments
+from lowland._engines.linalg.products import CenteredOperator, double_center
 
 NEGLIGIBLE = 1e-12  # an eigenvalue below this share of the largest is a rounding error
 BLOCK_WIDTH = 24  # vectors per product with tiles: three registers of floats

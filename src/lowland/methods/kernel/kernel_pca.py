@@ -24,7 +24,6 @@ from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import check_size, dense_if_small, is_sparse, is_usual, largest_value
 from lowland._engines.kernels import kernel_operators as kernels
-from lowland._engines.kernels import kernel_values
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import largest_pairs_cost, operator_pairs_cost
 from lowland.methods.kernel import _axes
@@ -73,7 +72,7 @@ def check_scale(X: Any, kernel: kernels.Kernel, owner: str, greatest: float | No
 def _arguments(X: Any, kernel: kernels.Kernel) -> tuple[float, float]:
     """The exponent, such as gamma |x - y|^2, of the nearest and the farthest pair of a sample."""
     squared = kernel.name == "rbf"
-    distances = kernel_values.sample_distances(X, "euclidean" if squared else "cityblock")
+    distances = kernels.sample_distances(X, "euclidean" if squared else "cityblock")
     distances = distances[distances > 0]
     if not len(distances):  # all rows are equal, at any scale
         return 1.0, 1.0
@@ -165,7 +164,7 @@ def by_ridge(
     centers = np.ascontiguousarray(places[some])
     targets = rows[some].toarray() if is_sparse(rows) else np.asarray(rows[some], np.float64)
     mean = targets.mean(axis=0)
-    kernel = kernels.Kernel("rbf", 0.5 / kernel_values.median_distance(centers, "euclidean") ** 2)
+    kernel = kernels.Kernel("rbf", 0.5 / kernels.median_distance(centers, "euclidean") ** 2)
     matrix = kernels.kernel_matrix(centers, kernel, threads)
     K = matrix.matrix()
     K[np.diag_indices_from(K)] += ridge
@@ -291,7 +290,7 @@ class KernelPCA(Invertible):
     n_components: int | None = param(Integer(1) | Null(), default=2, kw_only=False)
     kernel: Any = param(OneOf(*kernels.KERNELS) | Function(), default="rbf")
     gamma: float | str | None = param(
-        Null() | OneOf("median", kernel_values.BY_COLUMNS) | Real(0), default=None
+        Null() | OneOf("median", kernels.BY_COLUMNS) | Real(0), default=None
     )
     coef0: float = param(Real(), default=1.0)
     degree: int = param(Integer(1, MOST_DEGREE), default=3)
@@ -359,7 +358,7 @@ class KernelPCA(Invertible):
             rows = kernels.checked_values(values, owner=type(self).__name__)
         else:
             rows = dense_if_small(X)
-        self.gamma_ = kernel_values.kernel_scale(rows, self.kernel, self.gamma, type(self).__name__)
+        self.gamma_ = kernels.kernel_scale(rows, self.kernel, self.gamma, type(self).__name__)
         check_scale(rows, self._kernel(), type(self).__name__)
         return rows
 
@@ -418,9 +417,7 @@ class KernelPCA(Invertible):
         read = _axes.read_rows(rows, m, run)
         by_size = self.gamma is None and self.kernel in ("poly", "sigmoid")
         size = _axes.mean_square_of(rows, run) if by_size else None
-        self.gamma_ = kernel_values.kernel_scale(
-            read.sample, self.kernel, self.gamma, "KernelPCA", size
-        )
+        self.gamma_ = kernels.kernel_scale(read.sample, self.kernel, self.gamma, "KernelPCA", size)
         kernel = self._kernel()
         of_block = partial(_axes.block_sums, read.landmarks, kernel, self.n_jobs)
         sums = rows.total(of_block, _axes.merged_sums, run.monitor, "landmarks")

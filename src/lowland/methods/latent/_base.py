@@ -23,8 +23,8 @@ from lowland._engines.linalg import products
 from lowland._engines.linalg.moments import column_moments
 from lowland._engines.linalg.principal_axes import leading_axes
 from lowland._engines.linalg.products import row_blocks, rows_within
+from lowland._engines.network.layers import RowSpace, row_space
 from lowland._engines.network.quasi_newton import minimize
-from lowland._engines.network.row_space import RowSpace, row_space
 
 # Where rows belong in the map of a Gaussian process, each row by itself.
 #

@@ -17,16 +17,22 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import exact_posterior, log_likelihood
-from lowland._engines.gaussian_processes.streamed import streamed_bound, streamed_posterior
-from lowland._engines.kernels.kernel_operators import Kernel, kernel_matrix
-from lowland._engines.kernels.kernel_values import median_distance
+from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_bound, sparse_posterior
+from lowland._engines.kernels.kernel_operators import Kernel, kernel_matrix, median_distance
 from lowland._engines.linalg import products
 from lowland._engines.linalg.eigen import all_eigenpairs
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.network.layers import Network, apply, backward, first_weights, forward
+from lowland._engines.network.layers import (
+    Network,
+    RowSpace,
+    apply,
+    backward,
+    first_weights,
+    forward,
+    row_space_cost,
+)
 from lowland._engines.network.quasi_newton import minimize
-from lowland._engines.network.row_space import RowSpace, row_space_cost
 from lowland.methods.latent._base import GaussianProcessReducer, loss_per_value, principal_start
 
 EXACT_ROWS = 200  # inference="auto" is exact for so many rows
@@ -216,7 +222,8 @@ class Problem(NamedTuple):
         """L, and its slopes."""
         X, process = self.constraint.places(now.g), (self.covariance, now.theta, now.log_noise)
         if self.n_inducing:
-            L = streamed_bound(*process, X, now.Z, self.Y, self.threads, self.n_columns)
+            at = SparseProcess(*process, X, now.Z)
+            L = sparse_bound(at, self.Y, self.n_columns, self.threads)
             by_Z = L.Z
         else:
             L = log_likelihood(*process, X, self.Y, self.n_columns, self.threads)
@@ -416,7 +423,7 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
             if exact:
                 posterior = exact_posterior(*process, Y, run.threads)
             else:
-                posterior = streamed_posterior(*process, found.Z, Y, run.threads)
+                posterior = sparse_posterior(SparseProcess(*process, found.Z), Y, run.threads)
         posterior = posterior._replace(weights=space.restored(posterior.weights))
         self._keep(posterior, places.var(axis=0))
         return self.embedding_.copy()

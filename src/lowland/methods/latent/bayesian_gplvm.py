@@ -20,7 +20,7 @@ from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import Posterior
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.network.row_space import row_space_cost
+from lowland._engines.network.layers import row_space_cost
 from lowland.methods.latent import _base as processes
 
 LEARNED_ROWS, LEARNED_VALUES = 2000, 2_000_000  # inference="auto" trains on so many at most

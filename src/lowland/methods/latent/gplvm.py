@@ -17,15 +17,14 @@ from lowland._base.validation import as_dense
 from lowland._engines.gaussian_processes import stochastic
 from lowland._engines.gaussian_processes.covariance import Covariance
 from lowland._engines.gaussian_processes.exact import Posterior, exact_posterior, log_likelihood
+from lowland._engines.gaussian_processes.sparse import SparseProcess, sparse_posterior
 from lowland._engines.gaussian_processes.stochastic import minus_log_prior, training_cost
-from lowland._engines.gaussian_processes.streamed import streamed_posterior
 from lowland._engines.graphs.components import connect
 from lowland._engines.graphs.geodesics import shortest_paths
 from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg import products
 from lowland._engines.linalg.principal_axes import leading_axes, principal_axes_cost
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import neighbor_graph
+from lowland._engines.neighbors.search import neighbor_graph, query_fitted
 from lowland._engines.network.quasi_newton import minimize
 from lowland._engines.stress.initial_map import given_numbers, landmark_map
 from lowland.methods.latent import _base as processes
@@ -126,7 +125,7 @@ class State(NamedTuple):
         process = (covariance, self.theta, self.log_noise, self.X)
         if self.Z is None:
             return exact_posterior(*process, Y, threads)
-        return streamed_posterior(*process, self.Z, Y, threads)
+        return sparse_posterior(SparseProcess(*process, self.Z), Y, threads)
 
 
 def in_length_scales(covariance: Covariance, state: State) -> tuple[State, np.ndarray]:
@@ -195,18 +194,18 @@ class Training(NamedTuple):
         """The bound by inducing points in place of the likelihood, on all rows or growing parts."""
         X, theta, log_noise, Z = start
         found = stochastic.train(
-            *(self.covariance, theta, log_noise, X, Z, self._with_fewer_columns()),
+            SparseProcess(self.covariance, theta, log_noise, X, Z),
+            self._with_fewer_columns(),
+            self.run,
             max_iter=max_iter,
-            rng=self.run.rng,
-            threads=self.run.threads,
-            monitor=self.run.monitor,
             tol=self.tol,
             bounds=self._bounds(),
             step=self.step,
             in_parts=in_parts,
             n_columns=self.Y.shape[1],
         )
-        state = State(found.X, found.theta, found.log_noise, found.Z)
+        _, theta, log_noise, X, Z = found.process
+        state = State(X, theta, log_noise, Z)
         return Trained(state, found.bound / self.Y.size, found.losses)
 
     def _with_fewer_columns(self) -> np.ndarray:

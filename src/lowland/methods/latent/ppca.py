@@ -20,9 +20,13 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import all_finite, as_dense, column_label, is_sparse
 from lowland._engines.linalg import principal_axes, products
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs, thin_svd
-from lowland._engines.linalg.moments import known_moments, moments
+from lowland._engines.linalg.moments import (
+    known_moments,
+    moments,
+    moments_of_chunks,
+    sums_of_columns,
+)
 from lowland._engines.linalg.products import row_blocks, rows_within, times_cost
-from lowland._engines.linalg.row_axes import by_krylov_in_chunks, moments_of_chunks, sums_of_columns
 
 # Probabilistic PCA with missing values: EM with expanded parameters, extrapolated.
 #
@@ -264,8 +268,8 @@ def of_chunks(rows: Rows, q: int, run: FitContext) -> Fit:
         sums = moments_of_chunks(rows, "PPCA", run.threads, run.monitor)
         return of_axes(principal_axes.by_covariance(sums, q, scaled=False), q)
     columns = sums_of_columns(rows, run.monitor)
-    rng = np.random.default_rng(0)
-    return of_axes(by_krylov_in_chunks(rows, columns, q, False, run.threads, rng, run.monitor), q)
+    run = run._replace(rng=np.random.default_rng(0))
+    return of_axes(principal_axes.by_krylov_in_chunks(rows, columns, q, False, run), q)
 
 
 def of_axes(found: principal_axes.PrincipalAxes, q: int) -> Fit:
@@ -299,7 +303,7 @@ def _axes(X: Any, q: int, run: FitContext) -> principal_axes.PrincipalAxes:
         return principal_axes.by_covariance(moments(X, run.threads, run.monitor), q, scaled=False)
     if n <= principal_axes.GRAM_ROWS and not is_sparse(X):
         return principal_axes.by_gram(X, q, False, run.threads)
-    return principal_axes.by_krylov(X, q, False, run.threads, np.random.default_rng(0), run.monitor)
+    return principal_axes.by_krylov(X, q, False, run._replace(rng=np.random.default_rng(0)))
 
 
 class PPCA(Invertible):

@@ -18,10 +18,15 @@ from lowland._base.rows.table import Rows
 from lowland._base.traits import Card
 from lowland._base.validation import check_finite, check_size, is_sparse, is_usual, largest_value
 from lowland._engines.linalg import products
-from lowland._engines.linalg.moments import Moments, largest_square
-from lowland._engines.linalg.principal_axes import PrincipalAxes, by_covariance, by_gram, by_krylov
+from lowland._engines.linalg.moments import Moments, largest_square, sums_of_columns
+from lowland._engines.linalg.principal_axes import (
+    PrincipalAxes,
+    by_covariance,
+    by_gram,
+    by_krylov,
+    by_krylov_in_chunks,
+)
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.row_axes import by_krylov_in_chunks, sums_of_columns
 from lowland.methods.linear._component_count import component_count
 from lowland.methods.linear._moments import SMALL, MomentsReducer
 
@@ -191,7 +196,7 @@ class PCA(MomentsReducer):
         if solver == "gram":
             self._keep(by_gram(X, n_axes, self.scale, run.threads), run)
         else:
-            self._keep(by_krylov(X, n_axes, self.scale, run.threads, run.rng, run.monitor), run)
+            self._keep(by_krylov(X, n_axes, self.scale, run), run)
 
     def _fit_rows(self, rows: Rows, run: FitContext) -> None:
         n_axes = self._n_axes(*rows.shape)
@@ -204,8 +209,7 @@ class PCA(MomentsReducer):
         greatest = float(sums.largest.max())
         check_size(greatest)
         rows = self._with_room(rows, greatest)
-        process = run.threads, run.rng, run.monitor
-        self._keep(by_krylov_in_chunks(rows, sums, n_axes, self.scale, *process), run)
+        self._keep(by_krylov_in_chunks(rows, sums, n_axes, self.scale, run), run)
 
     def _n_axes(self, n: int, p: int) -> int:
         """The number asked for; all min(n, p) axes where a rule needs the whole spectrum."""

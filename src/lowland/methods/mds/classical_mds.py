@@ -19,12 +19,12 @@ from lowland._base.rows.table import Rows
 from lowland._base.threads import resolve_n_jobs
 from lowland._base.traits import Card, Estimate
 from lowland._base.validation import is_sparse
-from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.distance_rows import CrossDistances
 from lowland._engines.distances.metrics import canonical
 from lowland._engines.linalg import products
+from lowland._engines.linalg.moments import survey
 from lowland._engines.linalg.principal_axes import by_covariance, principal_axes_cost
 from lowland._engines.linalg.products import times_cost
-from lowland._engines.linalg.streamed_moments import survey
 from lowland._engines.stress import classical_scaling
 from lowland._engines.stress.objective import chosen_partners, relative_stress
 from lowland.methods._bases.distances import DistanceReducer
@@ -156,7 +156,7 @@ class ClassicalMDS(DistanceReducer):
             constant = classical_scaling.additive_constant(D)
             D = D + constant * (1 - np.eye(n))
         everything = self.spectrum == "all" or (self.spectrum == "auto" and n <= SPECTRUM_ROWS)
-        found = classical_scaling.of_distances(D, q, all_values=everything, **_shared(run))
+        found = classical_scaling.of_distances(D, q, run, all_values=everything)
         partners = chosen_partners(n)
         stress = relative_stress(found.Y, partners, lambda rows: D[rows][:, partners], run.threads)
         return self._keep(found, X, constant, stress)
@@ -171,9 +171,7 @@ class ClassicalMDS(DistanceReducer):
             alternative="use LandmarkMDS",
         )
         everything = self.spectrum == "all"
-        found = classical_scaling.of_rows(
-            X, int(self.n_components), all_values=everything, **_shared(run)
-        )
+        found = classical_scaling.of_rows(X, int(self.n_components), run, all_values=everything)
         partners = chosen_partners(X.shape[0])
         cross = CrossDistances(X[partners], "euclidean", None, run.threads)
 
@@ -257,7 +255,3 @@ class ClassicalMDS(DistanceReducer):
             is_fitted = D.min(axis=1) == 0
             Z[is_fitted] = Y[D[is_fitted].argmin(axis=1)]
         return Z
-
-
-def _shared(run: FitContext) -> dict[str, Any]:
-    return {"threads": run.threads, "rng": run.rng, "monitor": run.monitor}

@@ -18,7 +18,7 @@ from lowland._base.rows.chunks import Block
 from lowland._base.rows.fitting import needs_memory, rows_at
 from lowland._base.rows.table import Rows
 from lowland._base.traits import Card, Estimate
-from lowland._engines.distances.cross_distances import CrossDistances
+from lowland._engines.distances.distance_rows import CrossDistances
 from lowland._engines.linalg.products import BLOCK_BYTES, times_cost
 from lowland._engines.stress import classical_scaling
 from lowland._engines.stress.objective import relative_stress
@@ -134,9 +134,7 @@ class LandmarkMDS(DistanceReducer):
         with run.monitor.phase("distances of landmarks", total=m) as phase:
             among = self._to_landmarks(X[self.landmarks_], run, phase)
         q = int(self.n_components)
-        found = classical_scaling.of_distances(
-            among, q, threads=run.threads, rng=run.rng, monitor=run.monitor
-        )
+        found = classical_scaling.of_distances(among, q, run)
         self.landmark_map_, self.eigenvalues_ = found.Y, found.eigenvalues
         self.mean_squares_ = found.mean_squares
         Y = self._triangulated(X, run)

@@ -18,12 +18,12 @@ from lowland._base.traits import Card, Estimate
 from lowland._base.validation import GOWER
 from lowland._engines.distances.metrics import METRICS, unit_power
 from lowland._engines.linalg import products
-from lowland._engines.linalg.column_basis import (
+from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
+from lowland._engines.linalg.principal_axes import (
     ColumnBasis,
     orthonormal_basis,
     orthonormal_basis_cost,
 )
-from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs
 from lowland._engines.linalg.products import times_cost
 from lowland._engines.stress.initial_map import given_numbers
 from lowland._engines.stress.majorization import Evaluation, Majorized

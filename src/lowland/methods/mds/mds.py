@@ -14,9 +14,8 @@ from lowland._base.sparse_input import compressed_rows
 from lowland._base.traits import Card, Estimate
 from lowland._base.validation import is_sparse
 from lowland._engines.distances.dissimilarities import known_pairs
-from lowland._engines.stress.disparities import Disparities, IntervalCone
 from lowland._engines.stress.majorization import Majorized
-from lowland._engines.stress.objective import ListedPairs
+from lowland._engines.stress.objective import Disparities, IntervalCone, ListedPairs
 from lowland.methods.mds._stress import Problem, StressReducer
 
 # Checks of given weights of pairs: an n x n array or a sparse matrix.

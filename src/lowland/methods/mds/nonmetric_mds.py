@@ -14,7 +14,7 @@ from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
 from lowland._engines.distances.dissimilarities import check_connected, known_pairs
 from lowland._engines.neighbors.duplicates import equal_in_distances
-from lowland._engines.stress import disparities, initial_map
+from lowland._engines.stress import initial_map, objective
 from lowland._engines.stress.majorization import Majorized
 from lowland._engines.stress.objective import ListedPairs
 from lowland.methods.mds._stress import Problem, StressReducer
@@ -82,7 +82,7 @@ class NonmetricMDS(StressReducer):
     0.026
     """
 
-    ties: str = param(OneOf(*disparities.TIES), default="primary")
+    ties: str = param(OneOf(*objective.TIES), default="primary")
     pairs: str = param(OneOf("auto", "all"), default="auto")
 
     dissimilarities_: np.ndarray = fitted("n_pairs")
@@ -125,21 +125,21 @@ class NonmetricMDS(StressReducer):
         n, q = len(D), int(self.n_components)
         i, j, delta = known_pairs(D)
         check_connected(n, i, j, "NonmetricMDS")
-        order = disparities.stable_order(delta, run.threads)
+        order = objective.stable_order(delta, run.threads)
         i, j, delta = i[order], j[order], delta[order].astype(np.float64)
         pairs = ListedPairs(n, i, j, delta / (delta[-1] or 1.0), None, run.threads)
         self.dissimilarities_ = delta
 
         def start() -> np.ndarray:
             ranks = np.full((n, n), np.nan)
-            ranks[i, j] = ranks[j, i] = disparities.mid_ranks(delta) / len(delta)
+            ranks[i, j] = ranks[j, i] = objective.mid_ranks(delta) / len(delta)
             np.fill_diagonal(ranks, 0.0)
             return initial_map.classical_start(ranks, q, run)
 
         # rows at distance 0 are equal; a given dissimilarity of 0 is only the smallest value
         equal = None if self._has_distances else equal_in_distances(D)
-        cone = disparities.MonotoneCone(delta, self.ties, threads=run.threads)
-        return Problem(disparities.Disparities(pairs, cone), 1.0, start, equal)
+        cone = objective.MonotoneCone(delta, self.ties, threads=run.threads)
+        return Problem(objective.Disparities(pairs, cone), 1.0, start, equal)
 
     def _listed_pairs(self, D: Any, run: FitContext) -> Problem:
         raise ParameterError(
@@ -151,7 +151,7 @@ class NonmetricMDS(StressReducer):
         return np.sqrt(loss)
 
     def _map_unit(self, Y: np.ndarray, problem: Problem) -> float:
-        objective: disparities.Disparities = problem.objective
+        objective: objective.Disparities = problem.objective
         d = objective.pairs.distances(Y)
         size = objective.size(d)
         return float(np.sqrt(len(d) / size)) if size > 0 else 1.0

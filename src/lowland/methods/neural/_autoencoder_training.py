@@ -27,9 +27,10 @@ from lowland._engines.network.layers import (
     first_weights,
     forward,
     mirrored,
+    row_space_cost,
+    seen_columns,
 )
 from lowland._engines.network.quasi_newton import minimize
-from lowland._engines.network.row_space import row_space_cost, seen_columns
 
 TOL = 1e-9  # L-BFGS ends when a step lowers the loss by less than this share
 BLOCK = 4096  # rows of a pass

@@ -17,8 +17,14 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland._engines.network.adam import Plan, Trained, train
-from lowland._engines.network.layers import Network, apply, jacobian
-from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost
+from lowland._engines.network.layers import (
+    Network,
+    RowSpace,
+    apply,
+    jacobian,
+    row_space,
+    row_space_cost,
+)
 from lowland.methods.neural import _autoencoder_training as training
 from lowland.methods.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
 

@@ -17,8 +17,7 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense, check_finite
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.network.layers import apply
-from lowland._engines.network.row_space import RowSpace, row_space, row_space_cost, seen_columns
+from lowland._engines.network.layers import RowSpace, apply, row_space, row_space_cost, seen_columns
 from lowland.methods.neural import _nlpca_training as training
 from lowland.methods.neural._base import MOST_HIDDEN, MOST_UNITS, NetworkReducer
 from lowland.methods.neural._nlpca_places import Decoder, decode, nearest_places

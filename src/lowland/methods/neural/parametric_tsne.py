@@ -17,8 +17,7 @@ from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.embedding import affinity
-from lowland._engines.embedding.descent import Stage, descend
-from lowland._engines.embedding.divergence import Divergence, entropy_of
+from lowland._engines.embedding.descent import Divergence, Stage, descend, entropy_of
 from lowland._engines.embedding.initial_layout import principal_layout
 from lowland._engines.embedding.repulsion import choose_repulsion
 from lowland._engines.linalg.products import row_blocks, rows_within

@@ -24,14 +24,17 @@ from lowland._base.traits import Estimate
 from lowland._base.validation import as_dense, is_sparse
 from lowland._engines.distances.dissimilarities import given_dissimilarities
 from lowland._engines.distances.distance_rows import check_distances
+from lowland._engines.graphs.components import line_up
 from lowland._engines.linalg.eigen import all_eigenpairs, fix_signs, smallest_eigenpairs
-from lowland._engines.linalg.skyline import line_up
 from lowland._engines.neighbors.duplicates import equal_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import given_neighbors, neighbor_graph_cost, neighbor_query
-from lowland._engines.patches.patch_sums import PatchDistances, PatchRows, Points, across_bridges
 from lowland._engines.patches.patch_weights import (
+    PatchDistances,
+    PatchRows,
+    Points,
     Tangents,
+    across_bridges,
     all_tangents,
     barycentric,
     mixtures,
@@ -283,10 +286,8 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         found = smallest_eigenpairs(
             self._matrix(neighborhoods, run),
             self.n_components,
+            run,
             tol=self.tol,
-            rng=run.rng,
-            monitor=run.monitor,
-            threads=run.threads,
             ordering=ordering,
             trivial=np.ones(len(kept)),
         )

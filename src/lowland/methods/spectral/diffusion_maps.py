@@ -14,7 +14,7 @@ from lowland._base.memory import available_memory, require_memory
 from lowland._base.models.checks import above, at_least
 from lowland._base.params import fitted, param
 from lowland._base.traits import Card, Estimate
-from lowland._engines.distances.function_metric import check_symmetric
+from lowland._engines.distances.metrics import check_symmetric
 from lowland._engines.graphs import laplacian
 from lowland._engines.graphs.weights import median_length, weighted_graph
 from lowland._engines.kernels import kernel_operators as kernels

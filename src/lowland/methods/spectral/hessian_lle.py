@@ -9,8 +9,7 @@ from lowland._base.constraints import OneOf
 from lowland._base.context import FitContext
 from lowland._base.params import param
 from lowland._base.traits import Card
-from lowland._engines.patches.patch_sums import sum_of_patches
-from lowland._engines.patches.patch_weights import all_tangents, hessian_estimators
+from lowland._engines.patches.patch_weights import all_tangents, hessian_estimators, sum_of_patches
 from lowland.methods.spectral._locally_linear import (
     ISOMETRIC_READING,
     LocallyLinearReducer,

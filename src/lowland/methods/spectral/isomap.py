@@ -21,8 +21,8 @@ from lowland._base.traits import Card, Estimate
 from lowland._engines.graphs.geodesics import shortest_path_blocks, shortest_paths
 from lowland._engines.graphs.weights import symmetrize
 from lowland._engines.linalg import products
-from lowland._engines.linalg.centering import CenteredOperator, double_center
 from lowland._engines.linalg.eigen import BLOCK_WIDTH, LargestPairs, is_small, largest_eigenpairs
+from lowland._engines.linalg.products import CenteredOperator, double_center
 from lowland._engines.neighbors.radius import radius_graph
 from lowland._engines.neighbors.search import neighbor_graph_cost
 from lowland._engines.stress.classical_scaling import gower_placement

@@ -9,8 +9,7 @@ from lowland._base.constraints import Real
 from lowland._base.context import FitContext
 from lowland._base.params import param
 from lowland._base.traits import Card
-from lowland._engines.patches.patch_sums import Points, sum_of_patches
-from lowland._engines.patches.patch_weights import barycentric, in_chunks
+from lowland._engines.patches.patch_weights import Points, barycentric, in_chunks, sum_of_patches
 from lowland.methods.spectral._locally_linear import LocallyLinearReducer, Neighborhoods
 
 

@@ -7,8 +7,7 @@ import scipy.sparse
 
 from lowland._base.context import FitContext
 from lowland._base.traits import Card
-from lowland._engines.patches.patch_sums import sum_of_patches
-from lowland._engines.patches.patch_weights import all_tangents
+from lowland._engines.patches.patch_weights import all_tangents, sum_of_patches
 from lowland.methods.spectral._locally_linear import LocallyLinearReducer, Neighborhoods
 
 

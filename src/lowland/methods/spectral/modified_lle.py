@@ -9,8 +9,14 @@ from lowland._base.constraints import OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.params import param
 from lowland._base.traits import Card
-from lowland._engines.patches.patch_sums import Points, sum_of_patches
-from lowland._engines.patches.patch_weights import MOST_REG, barycentric, in_chunks, spectra
+from lowland._engines.patches.patch_weights import (
+    MOST_REG,
+    Points,
+    barycentric,
+    in_chunks,
+    spectra,
+    sum_of_patches,
+)
 from lowland.methods.spectral._locally_linear import (
     ISOMETRIC_READING,
     LocallyLinearReducer,

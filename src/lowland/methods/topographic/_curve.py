@@ -54,15 +54,7 @@ def along_graph(Z: np.ndarray, n_neighbors: int, closed: bool, run: FitContext) 
     graph = connect(symmetrize(found), Z, threads=run.threads, monitor=run.monitor).graph
     if closed:
         D = shortest_paths(graph, threads=run.threads, monitor=run.monitor)
-        Y = classical_scaling.of_distances(
-            (D + D.T) / 2,
-            2,
-            threads=run.threads,
-            rng=run.rng,
-            monitor=run.monitor,
-            tol=ROUGH,
-            rough=True,
-        ).Y
+        Y = classical_scaling.of_distances((D + D.T) / 2, 2, run, tol=ROUGH, rough=True).Y
         return around_circle(Y)
     first = int(shortest_paths(graph, [0], threads=1)[0].argmax())
     from_first = shortest_paths(graph, [first], threads=1)[0]

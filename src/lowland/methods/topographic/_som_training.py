@@ -21,8 +21,8 @@ from lowland._base.threads import resolve_n_jobs
 from lowland._base.validation import dense_if_small, is_sparse
 from lowland._engines.grids import lattice as grids
 from lowland._engines.grids import nearest_units as near_units
+from lowland._engines.linalg.moments import Survey
 from lowland._engines.linalg.products import row_blocks, rows_within, times
-from lowland._engines.linalg.streamed_moments import Survey
 
 # Where rows lie on the grid of a self-organizing map, and what its units tell of each other.
 

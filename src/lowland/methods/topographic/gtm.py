@@ -24,10 +24,9 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import as_dense
 from lowland._engines.grids import lattice
 from lowland._engines.linalg import products
-from lowland._engines.linalg.moments import known_moments
+from lowland._engines.linalg.moments import Survey, known_moments, survey
 from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.products import row_blocks, rows_within
-from lowland._engines.linalg.streamed_moments import Survey, survey
 from lowland.methods.topographic._base import TopographicReducer
 
 NODES = {1: 100, 2: 20, 3: 9}  # "auto": nodes per axis, by the number of axes

@@ -20,8 +20,8 @@ from lowland._base.traits import Card, Estimate, Reading
 from lowland._base.validation import dense_if_small, is_sparse
 from lowland._engines.grids.lattice import Lattice, Net
 from lowland._engines.grids.nearest_units import nearest_units
+from lowland._engines.linalg.moments import survey
 from lowland._engines.linalg.principal_axes import principal_axes_cost
-from lowland._engines.linalg.streamed_moments import survey
 from lowland.methods.topographic import _som_training as training
 from lowland.methods.topographic._base import TopographicReducer
 

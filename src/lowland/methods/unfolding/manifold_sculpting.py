@@ -27,10 +27,13 @@ from lowland._engines.linalg.principal_axes import principal_axes_cost
 from lowland._engines.linalg.procrustes import align
 from lowland._engines.linalg.products import row_blocks, rows_within, times
 from lowland._engines.neighbors.duplicates import EqualRows, equal_rows
-from lowland._engines.neighbors.index import query_fitted
-from lowland._engines.neighbors.search import neighbor_graph, neighbor_graph_cost, neighbor_query
-from lowland._engines.patches.patch_sums import PatchRows
-from lowland._engines.patches.patch_weights import barycentric, mixtures
+from lowland._engines.neighbors.search import (
+    neighbor_graph,
+    neighbor_graph_cost,
+    neighbor_query,
+    query_fitted,
+)
+from lowland._engines.patches.patch_weights import PatchRows, barycentric, mixtures
 from lowland._engines.stress.classical_scaling import of_rows
 from lowland.methods._bases.graphs import map_dtype
 
@@ -478,7 +481,7 @@ class ManifoldSculpting(Reducer):
             task=f"ManifoldSculpting of {n} rows",
             alternative="fewer rows or fewer neighbors",
         )
-        found = of_rows(X, d, threads=run.threads, rng=run.rng, monitor=run.monitor)
+        found = of_rows(X, d, run)
         cutoff = rank_cutoff(max(n, p), map_dtype(X)) * max(float(found.eigenvalues[0]), 0.0)
         real = found.eigenvalues > cutoff
         assert found.axes is not None

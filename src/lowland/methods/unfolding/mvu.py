@@ -19,7 +19,7 @@ from lowland._base.params import fitted, param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
 from lowland._engines.graphs.geodesics import shortest_paths, shortest_paths_cost, without_copies
-from lowland._engines.graphs.multigrid import graph_multigrid
+from lowland._engines.graphs.laplacian import graph_multigrid
 from lowland._engines.linalg.eigen import fix_signs, largest_eigenpairs, thin_svd
 from lowland._engines.linalg.products import matrix_times, row_blocks, rows_within
 from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph

@@ -22,7 +22,7 @@ from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
 from lowland._engines.graphs import geodesics
 from lowland._engines.graphs.components import connect
-from lowland._engines.graphs.multigrid import graph_multigrid
+from lowland._engines.graphs.laplacian import graph_multigrid
 from lowland._engines.graphs.weights import row_numbers
 from lowland._engines.linalg.products import mirror, row_blocks
 from lowland._engines.neighbors.duplicates import EqualRows, equal_in_graph
