@@ -22,7 +22,7 @@ from lowland._engines.distances.metrics import pair_distances
 from lowland._engines.distances.neighbor_ranks import nearer_in_block, square_distances
 from lowland._engines.linalg.products import row_blocks
 from lowland._engines.neighbors.block_search import nearest_in_rows
-from lowland._engines.neighbors.exact_search import exact_query
+from lowland._engines.neighbors.exact_search import ExactIndex
 from lowland.chunks.graph import nearest_first
 from lowland.metrics import Quality, mean_relative_rank_errors
 from lowland.metrics._comparison import Comparison, DataPairs, Pairs
@@ -116,7 +116,8 @@ def _nearest_in_block(
         X = queries.seen(block.X)
         wanted = min(k + 1, len(X))  # each row finds itself
         if queries.metric == "euclidean":
-            ids, heights = exact_query(X, queries.points, wanted, resolve_n_jobs(n_jobs), Monitor())
+            threads = resolve_n_jobs(n_jobs)
+            ids, heights = ExactIndex(X, threads).query(queries.points, wanted, threads, Monitor())
         else:
             ids, heights = _in_tiles(X, queries, wanted)
         numbers = ids.astype(np.int64) + block.start
