@@ -94,7 +94,7 @@ class RunSettings(Options):
                 )
         if self.scheduler is not None and self.engine != "dask":
             raise ParameterError(
-                f"{say('scheduler')}: is for {say('engine', 'dask')}; leave it out."
+                f"{say('scheduler')}: is for {say('engine', 'dask')}; add that, or leave it out."
             )
         if self.engine == "dask" and not self.scheduler:
             raise ParameterError(
