@@ -507,11 +507,7 @@ def kernel_times(
     isa: str = "auto",
 ) -> None: ...
 def symmetric_times(
-    tiles: np.ndarray,
-    v: np.ndarray,
-    out: np.ndarray,
-    threads: int,
-    isa: str = "auto",
+    tiles: np.ndarray, v: np.ndarray, out: np.ndarray, threads: int, isa: str = "auto"
 ) -> None: ...
 def class_digammas(
     values: np.ndarray,
@@ -906,13 +902,7 @@ def som_steps(
     isa: str = "auto",
 ) -> None: ...
 def draw_groups(
-    first: int,
-    n: int,
-    seed: int,
-    groups: int,
-    out: np.ndarray,
-    threads: int,
-    isa: str = "auto",
+    first: int, n: int, seed: int, groups: int, out: np.ndarray, threads: int, isa: str = "auto"
 ) -> None: ...
 def draw_far(
     near: np.ndarray, seed: int, out: np.ndarray, threads: int, isa: str = "auto"
@@ -928,20 +918,11 @@ def redraw_far(
     isa: str = "auto",
 ) -> None: ...
 def listed_squares(
-    x: np.ndarray,
-    first: int,
-    ids: np.ndarray,
-    out: np.ndarray,
-    threads: int,
-    isa: str = "auto",
+    x: np.ndarray, first: int, ids: np.ndarray, out: np.ndarray, threads: int, isa: str = "auto"
 ) -> None: ...
 def pair_starts(ids: np.ndarray, starts: np.ndarray, threads: int, isa: str = "auto") -> None: ...
 def pair_lists(
-    ids: np.ndarray,
-    starts: np.ndarray,
-    columns: np.ndarray,
-    threads: int,
-    isa: str = "auto",
+    ids: np.ndarray, starts: np.ndarray, columns: np.ndarray, threads: int, isa: str = "auto"
 ) -> None: ...
 def pair_forces(
     near_starts: np.ndarray,

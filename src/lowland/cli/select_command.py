@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 40
 Number = valued(
-    "--n-features -k N",
-    "Columns to keep: how many, or which share; default what the method says.",
+    "--n-features -k N", "Columns to keep: how many, or which share; default what the method says."
 )
 Method = valued(
     "--method -m METHOD",

@@ -12,7 +12,5 @@ from lowland._base.exports import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,
-    {
-        "lowland.neighbors.knn_transformer": "KNNTransformer NeighborGraph knn_graph knn_query",
-    },
+    {"lowland.neighbors.knn_transformer": "KNNTransformer NeighborGraph knn_graph knn_query"},
 )

@@ -58,7 +58,7 @@ class LocalMAP(PairEmbedding):
     reading = PairEmbedding.reading._replace(
         gaps="Gaps are widened on purpose, and a continuous shape is cut into pieces where it is "
         "thin: a gap alone is no evidence of groups. Run PaCMAP or another seed and trust what "
-        "stays.",
+        "stays."
     )
 
     def _reach(self) -> float:

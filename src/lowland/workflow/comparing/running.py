@@ -178,8 +178,6 @@ def _attempt(
     keeper = OptionalStages()
     # all maps on the same rows, however long each of them takes
     measures = keeper.attempt(
-        f"{name} was not measured",
-        lambda: shared.quality(fit, color),
-        NOT_MEASURED,
+        f"{name} was not measured", lambda: shared.quality(fit, color), NOT_MEASURED
     )
     return Attempt(entry, fit, measures, not_measured=" ".join(keeper.lost.values())), False
