@@ -9,7 +9,7 @@ from support.processes import cpu_seconds
 
 HELP = 0.5  # seconds, as the design promises
 IMPORT = 0.2  # seconds beyond the import of numpy
-MODULES = 124  # of lowland that make a map of a small table, at most
+MODULES = 120  # of lowland that make a map of a small table, at most
 
 
 def loaded_by(code: str) -> set[str]:

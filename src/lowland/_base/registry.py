@@ -1,10 +1,12 @@
-"""Which methods exist. A method is one file in a family folder; nothing else lists it.
+"""Which methods and public names exist. A method is one file in a family folder; nothing lists it.
 
 The class ``LaplacianEigenmaps`` lives in ``methods/<family>/laplacian_eigenmaps.py``: the file name
 is the class name in snake case, so a name can be looked up without importing its neighbors.
 Selectors, which keep columns instead of making a map, live in ``selection`` under the same rule,
 and methods that put several tables into one map in ``methods/alignment``; both have lists of their
 own, so that nothing takes one for a map of a single table.
+
+The public names of a package are imported when they are first used: a command needs few of them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ import importlib
 import importlib.util
 import pkgutil
 import re
+import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lowland._base.errors import ParameterError, unknown_name
@@ -166,3 +170,27 @@ def _class_in(path: str, method: str) -> Any:
         if here and snake_case(value.__name__) == method:
             return value
     raise ImportError(f"{path} must define a class whose name in snake case is {method!r}.")
+
+
+def exports(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+
+    ``homes`` has the public names of each module, separated by spaces. A name that is also the name
+    of a module of the package would stand for that module once it is imported. The stub of the
+    package, which editors and type checkers read, is written by ``docs/make_stub.py``.
+    """
+    home = {name: module for module, names in homes.items() for name in names.split()}
+
+    def attribute(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(home[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home})
+
+    return attribute, names, sorted(home)

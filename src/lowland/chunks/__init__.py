@@ -6,7 +6,7 @@ with Dask("tcp://scheduler:8786"):    # the same bytes, on many machines
     pca.transform(rows).write("scores/")
 """
 
-from lowland._base.exports import exports
+from lowland._base.registry import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,

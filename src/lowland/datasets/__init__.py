@@ -6,7 +6,7 @@ generators return the coordinates behind each row as ``truth``, so that a map ca
 with what it should have found.
 """
 
-from lowland._base.exports import exports
+from lowland._base.registry import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,

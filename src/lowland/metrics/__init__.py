@@ -14,7 +14,7 @@ each measure takes all rows if this is cheap, else a sample; the numbers are flo
 ``standard_error``.
 """
 
-from lowland._base.exports import exports
+from lowland._base.registry import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,

@@ -8,7 +8,7 @@ NeighborGraph(150 rows x 15 neighbors, exact)
 (150, 150)
 """
 
-from lowland._base.exports import exports
+from lowland._base.registry import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,

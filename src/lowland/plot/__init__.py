@@ -11,7 +11,7 @@ PDF, the same bytes every time. A notebook shows the figures, which are of the c
 :class:`MapFigure`.
 """
 
-from lowland._base.exports import exports
+from lowland._base.registry import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,

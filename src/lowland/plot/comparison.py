@@ -12,8 +12,7 @@ from lowland._base.errors import DataError, ParameterError
 from lowland._base.validation import as_array
 from lowland._engines.linalg.eigen import thin_svd
 from lowland._engines.linalg.procrustes import turned_like
-from lowland.plot._checks import check_map, one_each
-from lowland.plot._figure import name_axes, note, one_line
+from lowland.plot._figure import check_map, name_axes, note, one_each, one_line
 from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._points import draw_points, frame, is_dense, point_style
 from lowland.plot._style import PANEL, TEXT

@@ -10,8 +10,16 @@ import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
 from lowland._engines.linalg.principal_axes import elbow
-from lowland.plot._checks import check_table, check_vector, one_each
-from lowland.plot._figure import new_figure, one_line, open_frame, write, write_legend
+from lowland.plot._figure import (
+    check_table,
+    check_vector,
+    new_figure,
+    one_each,
+    one_line,
+    open_frame,
+    write,
+    write_legend,
+)
 from lowland.plot._style import INK, OKABE_ITO, TEXT
 
 if TYPE_CHECKING:

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
-from lowland.plot._checks import check_table, drawable_unit, one_each
-from lowland.plot._figure import name_axes, new_figure, note, one_line, write
+from lowland.plot._figure import (
+    check_table,
+    drawable_unit,
+    name_axes,
+    new_figure,
+    note,
+    one_each,
+    one_line,
+    write,
+)
 from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._points import point_style, scatter_in_random_order
 from lowland.plot._style import DARK_GREY

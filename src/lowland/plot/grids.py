@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, ParameterError, listing, unknown_name
-from lowland.plot._checks import check_table, check_vector, one_each
-from lowland.plot._figure import new_figure, note, one_line
+from lowland.plot._figure import check_table, check_vector, new_figure, note, one_each, one_line
 from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._style import GREY, INK, OKABE_ITO, PANEL, SEQUENTIAL, TEXT
 from lowland.plot.colors import (

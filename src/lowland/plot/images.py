@@ -9,8 +9,7 @@ import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
 from lowland.neighbors import knn_query
-from lowland.plot._checks import check_table, check_vector, one_each
-from lowland.plot._figure import new_figure, one_line
+from lowland.plot._figure import check_table, check_vector, new_figure, one_each, one_line
 from lowland.plot._style import INK, TEXT
 from lowland.plot.colors import is_missing
 from lowland.plot.decoding import as_image, check_shape, image_limits

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowland._base.errors import DataError, ParameterError
-from lowland.plot._checks import (
+from lowland.plot._figure import (
     check_map,
     check_table,
     check_vector,
     drawable_unit,
+    name_axes,
+    new_figure,
+    note,
     one_each,
+    one_line,
+    open_frame,
     sample_rows,
 )
-from lowland.plot._figure import name_axes, new_figure, note, one_line, open_frame
 from lowland.plot._legend import add_legend, figure_beside_legend, legend_size
 from lowland.plot._placement import write_names
 from lowland.plot._points import DENSE, draw_points, frame, point_style, scatter_in_random_order

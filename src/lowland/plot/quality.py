@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.plot._checks import check_map, check_vector
-from lowland.plot._figure import new_figure, one_line, open_frame, write, write_legend
+from lowland.plot._figure import (
+    check_map,
+    check_vector,
+    new_figure,
+    one_line,
+    open_frame,
+    write,
+    write_legend,
+)
 from lowland.plot._style import INK, OKABE_ITO, category_colors
 from lowland.plot.colors import continuum, robust_limits
 from lowland.plot.maps import Captions, draw_map

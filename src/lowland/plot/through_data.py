@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._base.errors import DataError
-from lowland.plot._checks import (
+from lowland.plot._figure import (
+    add_arrow,
     check_map,
     check_table,
     check_vector,
     drawable_unit,
+    name_axes,
+    note,
     one_each,
+    one_line,
     sample_rows,
 )
-from lowland.plot._figure import add_arrow, name_axes, note, one_line
 from lowland.plot._legend import add_legend, figure_beside_legend
 from lowland.plot._placement import write_names
 from lowland.plot._points import draw_points, frame

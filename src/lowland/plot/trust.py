@@ -10,8 +10,15 @@ import numpy as np
 
 from lowland._base.constraints import Integer
 from lowland._base.errors import ParameterError, shown
-from lowland.plot._checks import check_table, drawable_unit
-from lowland.plot._figure import add_arrow, name_axes, new_figure, write, write_legend
+from lowland.plot._figure import (
+    add_arrow,
+    check_table,
+    drawable_unit,
+    name_axes,
+    new_figure,
+    write,
+    write_legend,
+)
 from lowland.plot._points import draw_points, frame, point_style, scatter_in_random_order
 from lowland.plot._style import ARROW, DARK_GREY, INK, PANEL, TEXT
 from lowland.plot.colors import MISSING, Categories, of_rows

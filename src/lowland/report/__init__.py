@@ -7,7 +7,7 @@ files in ``templates/`` (``viewer/``: the map to touch; ``trust/``: where not to
 page needs no network.
 """
 
-from lowland._base.exports import exports
+from lowland._base.registry import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,

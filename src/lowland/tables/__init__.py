@@ -3,7 +3,7 @@
 A function is imported when it is first used: the options about a table are part of the help.
 """
 
-from lowland._base.exports import exports
+from lowland._base.registry import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,

@@ -14,8 +14,7 @@ import numpy as np
 from lowland._base.errors import DataError, count, listing
 from lowland._base.validation import is_sparse
 from lowland.tables.budget import require_for_table
-from lowland.tables.columns.guessing import guess_roles
-from lowland.tables.columns.kinds import kind_of
+from lowland.tables.columns.guessing import guess_roles, kind_of
 from lowland.tables.contents import Contents, Request, free_name
 from lowland.tables.sources import read_source
 

@@ -3,7 +3,7 @@
 :func:`trust` takes the data and a map of any tool.
 """
 
-from lowland._base.exports import exports
+from lowland._base.registry import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,

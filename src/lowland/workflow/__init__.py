@@ -12,7 +12,7 @@ A function and what it needs are imported when it is first used: a command that 
 no measure and no report.
 """
 
-from lowland._base.exports import exports
+from lowland._base.registry import exports
 
 __getattr__, __dir__, __all__ = exports(
     __name__,

@@ -16,8 +16,7 @@ from lowland.preparation._categories import as_text
 from lowland.preparation._dates import looks_like_dates
 from lowland.preparation.preparation import Preparation
 from lowland.tables import Table
-from lowland.tables.columns.guessing import is_the_class
-from lowland.tables.columns.kinds import described, is_text
+from lowland.tables.columns.guessing import described, is_text, is_the_class
 from lowland.tables.options import TableOptions
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Columns of whole numbers that are no measurements: ids of the rows, and classes.
+"""What columns hold by their type; columns of whole numbers that are no measurements: ids, classes.
 
 Only whole numbers (or text, for an id) are looked at: a column with fractions is a feature.
 
@@ -19,13 +19,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowland._base.errors import PYTHON, Spelling
-from lowland.tables.columns.kinds import is_text
+from lowland._base.errors import PYTHON, Spelling, listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -339,3 +338,42 @@ def coded_columns(frame: pl.DataFrame, features: Sequence[str]) -> list[tuple[st
             found.append((name, values))
     few = len(found) <= MOST_HINTS and len(found) < len(features) / 2
     return found if few else []
+
+
+def is_text(dtype: pl.DataType) -> bool:
+    """Whether a column of this type holds text."""
+    import polars as pl
+
+    return dtype == pl.String
+
+
+def is_number(dtype: pl.DataType) -> bool:
+    """Whether a column of this type holds numbers or truth values, which may be features."""
+    import polars as pl
+
+    return dtype.is_numeric() or dtype == pl.Boolean
+
+
+def holds_no_values(dtype: pl.DataType) -> bool:
+    """Whether a column of this type is left out: nested or binary values have no role."""
+    import polars as pl
+
+    return dtype.is_nested() or dtype in (pl.Binary, pl.Object)
+
+
+def described(schema: Mapping[str, pl.DataType]) -> str:
+    """The names and types of columns, for a message."""
+    return listing([f"{name!r} ({dtype})" for name, dtype in schema.items()], quote=False)
+
+
+def kind_of(dtype: Any) -> str:
+    """What the values of a column are, in a word."""
+    import polars as pl
+
+    if dtype == pl.Null:
+        return "nothing"
+    if is_number(dtype):
+        return "numbers"
+    if dtype.is_nested():
+        return "lists"
+    return "dates" if dtype.is_temporal() else "text"

@@ -16,7 +16,7 @@ from lowland._engines.linalg.moments import column_moments, may_overflow
 from lowland._engines.linalg.products import row_blocks, rows_within
 from lowland.tables import Table
 from lowland.tables.columns.categories import TakingPart
-from lowland.tables.columns.kinds import is_text
+from lowland.tables.columns.guessing import is_text
 from lowland.tables.columns.roles import numbers_in_text
 from lowland.tables.options import TableOptions
 

@@ -11,8 +11,15 @@ import numpy as np
 from lowland._base.errors import DataError, count, listing, unknown_name
 from lowland._base.validation import is_sparse
 from lowland.preparation._categories import Code, check_columns_of_codes, without_codes
-from lowland.tables.columns.guessing import Guess, coded_columns, guess_roles
-from lowland.tables.columns.kinds import described, holds_no_values, is_number, is_text
+from lowland.tables.columns.guessing import (
+    Guess,
+    coded_columns,
+    described,
+    guess_roles,
+    holds_no_values,
+    is_number,
+    is_text,
+)
 from lowland.tables.contents import Contents, Request, named_matrix
 from lowland.tables.formats.dialect import MISSING
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from lowland._base.errors import DataError, count, listing
 from lowland.tables.budget import require_for_table
-from lowland.tables.columns.guessing import guess_roles
-from lowland.tables.columns.kinds import described, is_text
+from lowland.tables.columns.guessing import described, guess_roles, is_text
 from lowland.tables.contents import Contents, Request
 
 if TYPE_CHECKING:

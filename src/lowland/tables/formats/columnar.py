@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lowland._base.errors import DataError
 from lowland._base.memory import require_memory
 from lowland.tables.budget import column_bytes, refuse_bomb, require_for_table
-from lowland.tables.columns.guessing import speaks_of_a_role
-from lowland.tables.columns.kinds import holds_no_values, is_number
+from lowland.tables.columns.guessing import holds_no_values, is_number, speaks_of_a_role
 from lowland.tables.columns.vectors import check_choice, vector_bytes
 from lowland.tables.contents import Contents, Request, free_id, reading, unreadable
 from lowland.tables.file_chunks import Look, SourceFile, stamp_of, unread

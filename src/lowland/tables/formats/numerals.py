@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lowland._base.errors import listing
-from lowland.tables.columns.kinds import is_text
+from lowland.tables.columns.guessing import is_text
 from lowland.tables.formats.dialect import MISSING
 
 if TYPE_CHECKING:
