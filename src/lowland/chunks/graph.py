@@ -1,12 +1,12 @@
 """The neighbor graph of tables larger than memory, from the graphs of overlapping parts.
 
 1. k-means on a sample cuts space into parts; each row goes to its r nearest parts
-   (:mod:`space_parts`, ``Rows.exchange``);
+   (:func:`space_parts`, ``Rows.exchange``);
 2. the neighbor join runs within each part, and the lists of a row are merged
-   (:mod:`neighbor_lists`);
+   (:class:`NeighborLists`);
 3. the recall is measured on sampled rows, whose exact neighbors among all rows are found in one
-   pass (:mod:`exact_lists`). Before anything is joined, these tell how many of the true neighbors
-   meet in a part for each r, so that r is chosen for the recall asked for.
+   pass (:func:`exact_lists`). Before the join, these rows show which share of the true neighbors
+   meets in a part for each r, and r is chosen so that the recall is as large as asked for.
 
 References: Chen et al. (2021), SPANN: highly-efficient billion-scale approximate nearest neighbor
 search, NeurIPS 34 (rows near a border in several parts).
@@ -158,7 +158,7 @@ def space_parts(rows: Rows, n_parts: int, copies: int, part_rows: int, how: How)
             distinct, counts = S[groups.first], np.bincount(groups.group)
         sizes = counts * (n / len(S))
         tenth = part_rows / 10
-        is_heavy = (sizes * copies > tenth) & (counts >= 10)  # so often is no accident
+        is_heavy = (sizes * copies > tenth) & (counts >= 10)  # too many for chance
         heavy = np.flatnonzero(is_heavy)
         heavy_slices = np.ceil(sizes[heavy] / part_rows).astype(np.int64)
         shown = np.minimum(1.0, tenth / sizes[heavy])

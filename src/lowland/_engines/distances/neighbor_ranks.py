@@ -111,7 +111,7 @@ def _counted(
 #
 #     r_ij = 1 + |{ l != i : (d_il, l) < (d_ij, j) }|
 #
-# Ties are ordered by row number in the whole table, as in :mod:`neighbor_ranks`.
+# Ties are ordered by row number in the whole table.
 
 
 TILE = 1 << 22  # distances per block: 32 MB

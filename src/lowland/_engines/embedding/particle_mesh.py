@@ -6,7 +6,7 @@ With K a function of the distance of two points of the map, such as their simila
 
 the repulsive force on point i is -1/2 grad phi(y_i), so that one scalar field is enough. Unit
 charges at the points are spread onto a grid with B-splines of order 6 and convolved with K by one
-forward and one inverse FFT (see :mod:`grid_convolution`). The field and its analytic gradient are
+forward and one inverse FFT. The field and its analytic gradient are
 interpolated at the points with the same splines. K's spectrum is divided by the squared spectrum of
 the sampled B-spline, which corrects both interpolations. The contribution of a point to the field
 at its own place is known and subtracted.

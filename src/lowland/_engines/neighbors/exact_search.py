@@ -2,7 +2,7 @@
 
 Three steps, all in native threads:
 
-1. score all pairs in filter space (see :mod:`filter_space`) and keep, per row, a few more
+1. score all pairs in filter space (``distances/filter_space.py``) and keep, per row, a few more
    candidates than asked for;
 2. evaluate the candidates in exact arithmetic and check whether the worst kept score proves that
    no other row can be nearer;

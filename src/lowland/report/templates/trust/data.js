@@ -1,4 +1,4 @@
-// What is known about the trust of a map, unpacked: trust_payload.py describes the format.
+// The verdicts on a map, unpacked: trust_view.py describes the format.
 
 const NOT_MEASURED = 255;
 

@@ -1,4 +1,4 @@
-// Columns of the page, unpacked from base64: payload.py, arrays.py and times.py describe the format.
+// Columns of the page, unpacked from base64: payload.py describes the format.
 
 const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
 const WHOLE_FLOAT32 = 2 ** 24; // whole numbers up to here are exact in a Float32Array

@@ -179,7 +179,7 @@ function differenceBar({ name, difference, inside, outside }, longest, chance) {
 
 // --- the file -------------------------------------------------------------------------------------
 
-// A spreadsheet runs cells that begin so as formulas; lowland.io has the same rule and undoes it.
+// A spreadsheet runs cells that begin so as formulas; formulas.py has the same rule and undoes it.
 const FORMULA = /^'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 const HARMLESS = /^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[=+\-@])$/;
 
