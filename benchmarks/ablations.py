@@ -269,7 +269,7 @@ def products() -> None:
 def network() -> None:
     """Steps of Adam by the kernel, and by BLAS and numpy on fixed halves of each batch.
 
-    Two threads of BLAS within a product may change the last digits, so that is no candidate: each
+    Two threads of BLAS within a product may change the last digits, so that is no option: each
     half of a batch is a task of one thread, and the slopes of the halves are added in their order.
     """
     from concurrent.futures import ThreadPoolExecutor

@@ -37,7 +37,7 @@ PLANTED = ROOT / "tests" / "planted"
 KILLED, SURVIVED = "killed", "SURVIVED"
 TIMED_OUT = "killed (by the time limit)"
 NOT_APPLICABLE, BROKEN_TEST = "does not apply", "test fails by itself"
-BROKEN_PLANT = "is no program"  # any test would notice it
+BROKEN_PLANT = "is not a program"  # any test would notice it
 NO_TESTS = 5  # exit code of pytest
 SLIP = re.compile(r"^[E|\s]*(NameError|UnboundLocalError|ImportError|ModuleNotFoundError):", re.M)
 

@@ -15,7 +15,7 @@ GENERATORS = {"default_rng", "RandomState", "SeedSequence", "generator"}
 GENERATORS |= {"PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"}
 SEEDS = {"random_state", "seed", "rng"}  # arguments that bring random numbers
 
-# Where methods and what they are made of live. Pictures, reports and measures are no estimators:
+# Where methods and what they are made of live. Pictures, reports and measures are not estimators:
 # they draw the same sample every time, so that two of them can be compared.
 ROOMS = {"methods", "_base", "_engines", *registry.SELECTION, *registry.PREPARATION}
 FILES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))
@@ -84,7 +84,7 @@ def in_package(path: Path) -> str:
 def test_no_generator_of_a_method_has_a_seed_of_its_own(path):
     found = [f"line {node.lineno}: {ast.unparse(node)}" for node, _ in constant_seeds(parsed(path))]
     if in_package(path) in EXCEPTIONS:
-        assert found, "it is no exception any more"
+        assert found, "it is no longer an exception"
         return
     assert not found, f"{in_package(path)}: take random numbers from run.rng, not from {found}"
 

@@ -246,7 +246,7 @@ def test_mrmr_asks_whether_many_numbers_are_classes(monkeypatch):
 
 
 def test_constant_columns_have_their_value_as_mean():
-    """0.1 is no binary fraction, so that sums of copies of it are rounded."""
+    """0.1 is not a binary fraction, so that sums of copies of it are rounded."""
     X = np.random.default_rng(7).random((300, 3))
     X[:, 1] = 0.1
     sparse = scipy.sparse.csr_matrix(X)

@@ -120,7 +120,7 @@ def test_a_limit_of_the_process_is_respected(tmp_path):
         assert done.returncode == 2, done.stderr
         assert "but the process may use" in done.stderr
         assert done.stderr.count("\n") == 1
-    # an allocation that fails in spite of all estimates is no crash either
+    # an allocation that fails in spite of all estimates is not a crash either
     done = limited("RLIMIT_DATA", 3 * 10**9, "equal.npy")
     assert done.returncode in (0, 2), done.stderr
     assert done.returncode == 0 or "memory" in done.stderr or "may use" in done.stderr

@@ -147,6 +147,6 @@ def test_new_rows_are_not_written_to_a_file_in_chunks(refused, run, folder):
     model = "made/model.lowland"
     to_file = ("transform", model, "in/*.parquet", "-o", "a.csv", "--engine", "stream")
     assert "give the name of a folder" in refused(*to_file)
-    assert "iris is no file" in refused("transform", model, "iris", "-o", "out/")
+    assert "iris is not a file" in refused("transform", model, "iris", "-o", "out/")
     resumed = refused("transform", model, "in/*.parquet", "-o", "a.csv", "--resume")
     assert "add --engine stream" in resumed

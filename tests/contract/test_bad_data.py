@@ -220,7 +220,7 @@ REFUSED = {
     "an array-like that raises": (Raising(), "no array today"),
     "an array-like that lies": (Lying(), "X cannot be read as an array"),
     "an integer beyond float64": (with_cell(10**400), "X, column 2, row 3: 1000"),
-    "an object that is no number": (with_cell(NoNumber()), "X, column 2, row 3: .*odd"),
+    "an object that is not a number": (with_cell(NoNumber()), "X, column 2, row 3: .*odd"),
     "an array in a cell": (with_cell(np.ones(3)), "X, column 2, row 3"),
     "None in a cell": (with_cell(None), "contains NaN: column 2, first in row 3"),
     "pandas' NA": (

@@ -83,7 +83,7 @@ MALFORMED = {
     "too few starts": (replaced("csr", "indptr", lambda a: a[:-1]), "indptr has 30 entries"),
     "too few columns": (replaced("csr", "indices", lambda a: a[:-4]), "indices has"),
     "too few values": (replaced("csr", "data", lambda a: a[:-4]), "data has"),
-    "columns that are no integers": (
+    "columns that are not integers": (
         replaced("csr", "indices", lambda a: a.astype(float)),
         "indices is not an array of whole numbers",
     ),

@@ -59,7 +59,7 @@ def _loaded(path: Path) -> Any:
 def use_loaded(model: Any, rows: np.ndarray, folder: Path) -> None:
     """A model that was accepted works or refuses; it never fails otherwise."""
     repr(model)
-    if getattr(model, "verbose", False):  # progress is no finding
+    if getattr(model, "verbose", False):  # progress is not a finding
         model.verbose = False
     width = getattr(model, "n_features_in_", rows.shape[1])
     rows = np.resize(rows, (len(rows), min(abs(int(width)), 1000)))

@@ -23,7 +23,7 @@ GROWTH = 1 << 30  # of resident memory by one case
 def work(cpu_seconds: float) -> int:
     """Read names of cases, one per line, and answer each with one line of JSON."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a case prints is no answer
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a case prints is not an answer
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.enable(all_threads=False)

@@ -23,7 +23,7 @@ def nearest(X, k):
 
 
 def naive_severed(X, side, k):
-    """Edges that cross, of all points that are no exceptions, by loops."""
+    """Edges that cross, of all points that are not exceptions, by loops."""
     ids = nearest(X, k)
     across = [[side[j] != side[i] for j in ids[i]] for i in range(len(X))]
     lost = [np.mean(row) >= 0.8 for row in across]

@@ -95,7 +95,7 @@ def test_islands_without_rows_in_other_maps_are_left_out():
     other = np.where(islands == 2, -1, 1)
     assert [found.island for found in island_stability(islands, [other])] == [1]
     assert island_stability(np.zeros(30, int), [np.ones(30, int)]) == []
-    # rows of no island are no island of their own
+    # rows outside of all islands are not an island
     assert island_stability(islands, [np.zeros(60, int)])[0].jaccard == 0
 
 

@@ -65,7 +65,7 @@ def sites_of(file: str, source: bytes) -> list[Site]:
 
 
 def build(file: str, content: bytes) -> bytes | None:
-    """The compiled kernels with another content of one file; None if that is no program."""
+    """The compiled kernels with another content of one file; None if that is not a program."""
     source, tree = FOLDER / "source", FOLDER / "tree"
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / "lock", "w") as lock:

@@ -366,7 +366,7 @@ def test_long_arrays_are_taken_out_of_the_json_wherever_they_are():
     assert arrays == [data["a"][0]["b"]]
     assert isinstance(arrays[0], Packed)
     assert separate(kept) == (kept, [])
-    # A long text is no array: it might end the element.
+    # A long text is not an array: it might end the element.
     text = "</script>" * OWN_ELEMENT
     assert separate({"a": text}) == ({"a": text}, [])
 

@@ -49,7 +49,7 @@ def column_values(column):
 def test_neighbors_are_shown_points_at_the_places_of_their_ranks(summary, monkeypatch):
     rng = np.random.default_rng(0)
     neighbors = rng.integers(0, N, size=(N, 20))
-    neighbors[:, 3] = np.arange(N)  # a row is no neighbor of its own
+    neighbors[:, 3] = np.arange(N)  # a row is not its own neighbor
     neighbors[5, 1] = -1
     monkeypatch.setattr("lowland.report.payload.MOST_POINTS", 100)
     rows = display_rows(N)
@@ -347,7 +347,7 @@ def test_a_table_of_images_gives_pictures():
     assert np.abs(images["pixels"].astype(int) - wanted).max() <= 1
     packed = pack_page(summary)
     assert len(packed["values"]["columns"]) == 64
-    # A pixel that is high is no name for a reader.
+    # "This pixel is high" does not describe an island for a reader.
     texts = [name for names in packed["maps"][0]["names"] for name in names]
     assert not any("pixel" in text for text in texts)
 

@@ -56,7 +56,7 @@ class GatedChunk:
         self.gate, self.fatal = gate, fatal
 
     @property
-    def identity(self):  # a gate is no part of the table
+    def identity(self):  # a gate is not part of the table
         return ("counter", self.number, self.n_rows, self.n_columns)
 
     @property

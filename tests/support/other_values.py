@@ -23,7 +23,7 @@ from lowland._base.constraints import (
     Several,
 )
 
-# "precomputed" tells what X holds, which is no other value for the same X
+# "precomputed" changes the meaning of X, so it is not another value for the same X
 ABOUT_DATA = ("precomputed",)
 
 

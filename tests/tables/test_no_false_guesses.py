@@ -35,7 +35,7 @@ def different(low, high):
     return lambda rng: rng.permutation(np.arange(low, high))[:ROWS]
 
 
-# Known tables: columns by name, and which of them are no features.
+# Known tables: columns by name, and which of them are not features.
 KNOWN = {
     "mtcars": (
         {"mpg": real(20), "cyl": lambda rng: rng.choice([4, 6, 8], ROWS), "disp": real(230, 100),

@@ -43,7 +43,7 @@ def test_the_separator_and_the_decimal_mark_are_found_out(read, name, text):
         # Lines, not only the first one, decide: the header has more commas than semicolons.
         ("a,b,c;d\n1;2\n3;4\n", ("a,b,c", "d"), [(1, 2), (3, 4)]),
         ('"x, y";b\n1;2\n3;4\n', ("x, y", "b"), [(1, 2), (3, 4)]),
-        # Spaces inside of fields are no separators.
+        # Spaces inside of fields are not separators.
         ("the x,the y\n1,2\n3,4\n", ("the x", "the y"), [(1, 2), (3, 4)]),
         # A single column of decimal commas.
         ("x\n1,5\n2,25\n", ("x",), [(1.5,), (2.25,)]),

@@ -23,7 +23,7 @@ from support.cases import each
 
 N = 600
 # Here the 75 nearest are an eighth of all points, a disc of a third of the width. Points that are
-# swapped within it are no errors by definition.
+# swapped within it are not errors by definition.
 FAR = 0.35
 
 

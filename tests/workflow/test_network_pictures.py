@@ -182,7 +182,7 @@ def test_columns_that_vary_most_relative_to_the_table_come_first(monkeypatch):
     X = np.column_stack([t, 1000 * RNG.standard_normal(200), t @ [1e-3, 0]])
     make_map(X, Both, measure=False, scale="standard").summary()
     [(_, named)] = calls
-    assert np.argmin(named["variation"]) != 3  # its small unit is no reason to leave it out
+    assert np.argmin(named["variation"]) != 3  # its small unit is not a reason to leave it out
     assert 0.3 < named["variation"][3] < 3
 
 

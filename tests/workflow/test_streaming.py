@@ -347,7 +347,7 @@ def test_what_cannot_be_streamed_says_why(files):
     ):
         with pytest.raises(DataError, match=f"engine='stream': .* in chunks: {reason}"):
             make_map(files, "pca", engine="stream", **given)
-    with pytest.raises(DataError, match="iris is no file"):
+    with pytest.raises(DataError, match="iris is not a file"):
         make_map("iris", "pca", sample=10)
     with pytest.raises(DataError, match="data in memory"):
         make_map(table(), "pca", engine="stream")

@@ -82,7 +82,7 @@ class Reducer(Estimator):
             )
 
     def _torus_sides(self) -> np.ndarray | None:
-        """The sides of a fitted map that is a torus; None if it is none."""
+        """The sides of a fitted map that is a torus; None if the map is not a torus."""
         return self.sides_ if self.wraps else None  # type: ignore[attr-defined]
 
     def _place_rows(self, X: Any, run: FitContext) -> np.ndarray:

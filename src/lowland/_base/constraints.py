@@ -264,7 +264,7 @@ class Array(Constraint):
         try:
             array = value if hasattr(value, "dtype") else np.asarray(value)
             return np.ndim(array) == 2 and array.dtype.kind in "fiub" and not np.ma.is_masked(value)
-        except Exception:  # a ragged list, or an array-like that is none
+        except Exception:  # a ragged list, or an object that only looks like an array
             return False
 
 

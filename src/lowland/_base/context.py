@@ -16,7 +16,7 @@ from lowland._base.monitor import Monitor
 
 # What a fitted estimator computes once for all later calls, such as an index of its rows.
 #
-# It is no part of the model: it is neither saved, pickled, copied nor compared, and it can always
+# It is not part of the model: it is neither saved, pickled, copied nor compared, and it can always
 # be computed again from the fitted attributes, with the same bytes.
 
 

@@ -40,7 +40,7 @@ class Estimator(Declared):
     n_jobs: int | None = param(Null() | Integer(), default=None)
     verbose: bool = param(Boolean(), default=False)
 
-    # What belongs to calls that are under way or saves later calls work, and is no part of the
+    # What belongs to calls that are under way or saves later calls work, and is not part of the
     # model: slots are neither seen as attributes by scikit-learn nor copied, pickled or saved.
     __slots__ = ("_once", "_runs", "_shared")
 

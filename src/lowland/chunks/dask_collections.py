@@ -47,7 +47,7 @@ class Columns(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of the numbers; object if some columns are no numbers."""
+        """The type of the numbers; object if some columns are not numbers."""
         if any(kind.rstrip("0123456789") not in NUMBERS for kind in self.kinds):
             return np.dtype(object)
         return np.dtype(np.float32 if {*self.kinds} == {"float32"} else np.float64)

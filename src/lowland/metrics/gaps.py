@@ -305,7 +305,7 @@ def crossed(ids: np.ndarray, side: np.ndarray) -> int:
 
     A point is misplaced if at least 80 % of its neighbors lie on the other side. One in twenty such
     points would have as many edges across a real gap as a cloud has across a cut. Where more than
-    10 % of a side are such points, they are no exceptions, and all edges count.
+    10 % of a side are such points, they are not exceptions, and all edges count.
     """
     across = side[ids] != side[:, None]
     lost = across.mean(axis=1) >= MISPLACED

@@ -33,8 +33,8 @@ EVERY_MAP = (
 
 GIVEN = (
     "The method was given the column {} and draws rows with equal or near values of it together. A "
-    "gap between these values, or an order along them, is no evidence that the other columns tell "
-    "them apart. Look at held-out rows."
+    "gap between these values, or an order along them, is not evidence that the other columns "
+    "differ between them. Look at held-out rows."
 )
 
 

@@ -73,7 +73,7 @@ def read_source(source: str | os.PathLike[str], request: Request) -> Contents:
 
 
 def refuse_address(text: str) -> None:
-    """Refuse what is no path: nothing, or an address on the web."""
+    """Refuse what is not a path: nothing, or an address on the web."""
     if not text.strip():
         raise DataError("the name of the input is empty; give a file, a folder or a data set.")
     if columnar.ADDRESS.match(text):

@@ -78,7 +78,7 @@ class Table:
     guesses : tuple of Guess
         Columns that were set aside because they look like ids or classes, with the reasons.
     by_type : tuple of str
-        Labels that nobody chose: columns that are no numbers.
+        Labels that nobody chose: columns that are not numbers.
     left_out : tuple of str
         Columns of nested or binary values, which have no role.
     """

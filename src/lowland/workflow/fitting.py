@@ -120,8 +120,8 @@ def _holds_numbers(column: pl.Series, metric: str | None, spelling: Spelling) ->
     if metric == "categorical" and fraction is not None:
         raise ParameterError(
             f"{say('target_metric', metric)}: the column {column.name!r} holds {fraction!r}, which "
-            f"is no class; take {say('target_metric', 'euclidean')}, or name a column of classes "
-            f"with {say('target')}."
+            f"is not a class; take {say('target_metric', 'euclidean')}, or name a column of "
+            f"classes with {say('target')}."
         )
     if metric == "euclidean" and not column.dtype.is_numeric():
         raise ParameterError(

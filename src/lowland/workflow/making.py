@@ -97,7 +97,7 @@ def _call(
     settings: RunSettings,
     parameters: dict[str, Any],
 ) -> str:
-    """The call that reproduces the run, for the report; values that are no plain text are ..."""
+    """The call that reproduces the run, for the report; values that are not plain text are ..."""
     source = "data"
     if is_path(data):
         source = repr([str(path) for path in data] if isinstance(data, list | tuple) else str(data))
@@ -128,7 +128,7 @@ def why_not_streamed(data: Any, table: TableOptions, settings: RunSettings) -> s
     paths = listed_sources(data)
     other = next((p for p in paths if not (is_address(p) or os.path.isfile(p))), None)
     if other is not None:
-        return f"{other} is no file"
+        return f"{other} is not a file"
     if table.distances or holds_distances(data):
         return "a matrix of distances is needed as a whole"
     given = {
@@ -150,7 +150,7 @@ def why_not_streamed(data: Any, table: TableOptions, settings: RunSettings) -> s
             f"{say('missing', 'mean')}, or leave their rows out of the files"
         )
     other = next((path for path in paths if not may_be_streamed(path)), None)
-    return None if other is None else f"{other} is none of {STREAMED}"
+    return None if other is None else f"{other} is not one of {STREAMED}"
 
 
 INFLATION = 20  # bytes in memory that a byte of a file rarely exceeds

@@ -57,7 +57,7 @@ class Pixels(NamedTuple):
 
 
 def pixels_of(prepared: Prepared) -> Pixels | None:
-    """The pixels of a table of images; None if its rows are no images."""
+    """The pixels of a table of images; None if its rows are not images."""
     n, p = prepared.X.shape
     table, preparation = prepared.table, prepared.preparation
     if prepared.distances or p != table.shape[1]:  # categories became columns

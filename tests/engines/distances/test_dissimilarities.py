@@ -77,7 +77,7 @@ def test_condensed_vectors():
     assert given(vector.astype(np.float32)).dtype == np.float32
     with pytest.raises(DataError, match=r"'a'.* is not a number"):
         given(np.array(["a", "b", "c"]))
-    with pytest.raises(DataError, match="7 is no such number"):
+    with pytest.raises(DataError, match="7 is not such a number"):
         given(np.ones(7))
     with pytest.raises(DataError, match="minimum of 2"):
         given(np.array([]))

@@ -81,7 +81,7 @@ def test_axes_are_orthonormal_even_where_the_data_do_not_vary(irregular, solver,
 @each("constant", [0.0, 0.1, 1e6 + 0.1])
 @each("n", [700, 1999])
 def test_a_constant_column_is_not_blown_up_by_scaling(irregular, solver, constant, n):
-    # 0.1 is not a binary fraction: its computed mean may be off by a rounding, which is no spread.
+    # 0.1 is not a binary fraction: its computed mean may be off by a rounding error.
     X = irregular(n, 6)
     X[:, 2] = constant
     found = solved(solver, X, 5, scaled=True)

@@ -10,7 +10,7 @@ from support.kernels import each_kind
 
 
 def naive_paths(W):
-    """d = min(d, d + w) over all edges in the type of W until nothing changes; inf is no edge."""
+    """d = min(d, d + w) over all edges in the type of W until nothing changes; inf: not an edge."""
     D = np.full_like(W, np.inf)
     np.fill_diagonal(D, 0)
     while True:
@@ -21,7 +21,7 @@ def naive_paths(W):
 
 
 def kernel_paths(W, sources=None, threads=1, isa="auto", place=None, rows=None):
-    """The kernel on a dense matrix of lengths, where inf is no edge."""
+    """The kernel on a dense matrix of lengths, where inf is not an edge."""
     n = len(W)
     i, j = np.nonzero(np.isfinite(W))
     starts = np.searchsorted(i, np.arange(n + 1)).astype(np.int64)

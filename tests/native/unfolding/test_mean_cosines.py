@@ -10,7 +10,7 @@ from support.oracles.basics import shortest_paths
 
 
 def random_graph(n, density, seed, size=1.0):
-    """A symmetric matrix of lengths, where inf is no edge."""
+    """A symmetric matrix of lengths, where inf is not an edge."""
     rng = np.random.default_rng(seed)
     W = size * (0.05 + rng.random((n, n)) ** 2)
     W[rng.random((n, n)) > density] = np.inf

@@ -138,7 +138,7 @@ def test_other_shapes_are_refused():
     model = ClassicalMDS(metric="precomputed")
     with pytest.raises(DataError, match="square matrix of distances"):
         model.fit(np.ones((3, 4)))
-    with pytest.raises(DataError, match="4 is no such number"):
+    with pytest.raises(DataError, match="4 is not such a number"):
         model.fit(np.ones(4))
     with pytest.raises(DataError, match="minimum of 2"):
         model.fit(np.zeros((1, 1)))

@@ -37,7 +37,7 @@ def bent_sheet(n, seed=0):
 
 
 def unexplained(Y, truth):
-    """The share of the variance of the true coordinates that is no linear function of the map."""
+    """The share of the variance of the truth that is not a linear function of the map."""
     design = np.column_stack([Y, np.ones(len(Y))])
     off = truth - design @ np.linalg.lstsq(design, truth, rcond=None)[0]
     return max(off.var(axis=0) / truth.var(axis=0))

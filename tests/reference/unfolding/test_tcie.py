@@ -22,7 +22,7 @@ from support.oracles.mds import guttman
 
 
 def edges_of(X, k):
-    """Lengths of the edges between either's k nearest rows; inf is no edge."""
+    """Lengths of the edges between either's k nearest rows; inf is not an edge."""
     D = cdist(X, X)
     E = np.full(D.shape, np.inf)
     for i in range(len(X)):

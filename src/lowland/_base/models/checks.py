@@ -50,17 +50,17 @@ def shown(bound: Any, sizes: dict[str, int]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Interval(Check):
-    """Each value lies between two bounds, each a number or a size; None is no bound."""
+    """Each value lies between two bounds, each a number or a size; None is not a bound."""
 
     low: float | str | None = None
     high: float | str | None = None
-    outside: Literal["low", "high"] | None = None  # this bound is no value itself
+    outside: Literal["low", "high"] | None = None  # this bound is not a value itself
     what: str = "a value"
 
     def flaw(self, value: Any, sizes: dict[str, int]) -> str | None:
         found = value.data if hasattr(value, "indptr") else np.asarray(value)
         wrong = np.zeros(found.shape, bool)
-        # a size that no attribute tells, as that of a map that was not kept, is no bound
+        # a size that no attribute has, such as that of a map that was not kept, is not a bound
         low, high = size_of(self.low, sizes), size_of(self.high, sizes)
         if low is not None:
             wrong |= found <= low if self.outside == "low" else found < low

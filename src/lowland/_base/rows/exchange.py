@@ -188,7 +188,7 @@ def exchange(
     check_argument("exchange: n_parts", n_parts, Integer(1, MOST_PARTS))
     check_argument("exchange: copies", copies, Integer(1, n_parts))
     if rows.dtype.kind != "f":
-        raise DataError("exchange: the table has columns that are no numbers; choose others.")
+        raise DataError("exchange: the table has columns that are not numbers; choose others.")
     home = Path(tempfile.gettempdir() if folder is None else folder)
     if not home.is_dir():
         raise ParameterError(f"folder={str(home)!r} does not exist; make it, or choose another.")

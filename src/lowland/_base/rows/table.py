@@ -152,7 +152,7 @@ class Rows:
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise DataError(
-            "these rows are read in chunks and are no array; take rows.sample(n), or "
+            "these rows are read in chunks and are not an array; take rows.sample(n), or "
             "rows.to_numpy() if all of them fit in memory."
         )
 

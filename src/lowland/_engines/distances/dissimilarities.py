@@ -90,7 +90,7 @@ def _square(v: np.ndarray, owner: str) -> np.ndarray:
     if n * (n - 1) // 2 != len(v):
         raise DataError(
             f"{owner}: a condensed vector of distances has n (n - 1) / 2 entries, and {len(v)} is "
-            "no such number; give the n x n matrix instead."
+            "not such a number; give the n x n matrix instead."
         )
     v = check_matrix(v[:, None], owner=owner, min_rows=0, finite=False)[:, 0]
     D = np.zeros((n, n), v.dtype)

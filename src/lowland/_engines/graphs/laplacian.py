@@ -207,7 +207,7 @@ def _cycle(V: scipy.sparse.csr_matrix, rng: np.random.Generator, threads: int) -
 def _groups(V: scipy.sparse.csr_matrix, rng: np.random.Generator) -> scipy.sparse.csr_matrix:
     """The indicator (n, groups) of a maximal set of rows no two of which are neighbors.
 
-    A row that is no root joins the neighbor of the highest rank among the roots.
+    A row that is not a root joins the neighbor of the highest rank among the roots.
     """
     n = V.shape[0]
     rank = rng.permutation(n).astype(np.int64) + 1

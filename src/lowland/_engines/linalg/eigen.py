@@ -186,7 +186,7 @@ def is_small(order: int, n_pairs: int) -> bool:
 def exponent_of(A: np.ndarray) -> Any:
     """e such that 2^-e A has ordinary numbers, one for each matrix of a stack; 0 for most.
 
-    LAPACK and ARPACK rescale extreme matrices by factors that are no powers of two, which changes
+    LAPACK and ARPACK rescale extreme matrices by factors that are not powers of two, which changes
     digits; and squares of their entries overflow.
     """
     size = np.abs(np.diagonal(A, axis1=-2, axis2=-1)).max(axis=-1, initial=0.0)

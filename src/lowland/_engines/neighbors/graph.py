@@ -48,16 +48,16 @@ def check_facts(n_points: Any, metric: Any, recall: Any, sample: Any) -> None:
     """Refuse what is told of a graph beside its lists, if it cannot be true."""
     whole = isinstance(n_points, numbers.Integral) and not isinstance(n_points, bool)
     if not whole or not 0 <= int(n_points) <= MOST_POINTS:
-        raise DataError(f"NeighborGraph: n_points={n_points!r} is no number of rows.")
+        raise DataError(f"NeighborGraph: n_points={n_points!r} is not a number of rows.")
     if metric not in (*METRICS, "callable"):
         raise DataError(
             f"NeighborGraph: metric={metric!r} is unknown; give one of {', '.join(METRICS)}, or "
             "'callable' for a function."
         )
     if recall is not None and not (isinstance(recall, numbers.Real) and 0 <= float(recall) <= 1):
-        raise DataError(f"NeighborGraph: recall_={recall!r} is no share from 0 to 1.")
+        raise DataError(f"NeighborGraph: recall_={recall!r} is not a share from 0 to 1.")
     if not isinstance(sample, numbers.Integral) or sample < 0:
-        raise DataError(f"NeighborGraph: recall_sample_={sample!r} is no number of rows.")
+        raise DataError(f"NeighborGraph: recall_sample_={sample!r} is not a number of rows.")
 
 
 def check_lists(indices: np.ndarray, distances: np.ndarray, n_points: int) -> None:

@@ -57,7 +57,7 @@ struct Frozen {
     const float* field;
 };
 
-// Neighbors of m new rows, k each, and their weights; a number below 0 is no neighbor.
+// Neighbors of m new rows, k each, and their weights; a number below 0 is not a neighbor.
 template <class T>
 struct NearRows {
     const std::int32_t* ids;

@@ -204,7 +204,7 @@ class RadialReducer(CurvilinearReducer):
 
     @classmethod
     def _radial_cost(cls, n: int, p: int) -> Estimate:
-        """Cost of a fit with 300 steps, and of placing the rows that are no landmarks."""
+        """Cost of a fit with 300 steps, and of placing the rows that are not landmarks."""
         m = n if n <= ALL_ROWS else LANDMARKS
         distances = cls._distances_cost(m, p)
         steps = Estimate(300 * (7e-10 * m * m + 1e-4), 4 * m * m).holding(distances.n_bytes)
@@ -321,7 +321,7 @@ class RadialReducer(CurvilinearReducer):
     def _place_all(
         self, rows: np.ndarray, blocks: Iterable[tuple[slice, np.ndarray]], run: FitContext
     ) -> None:
-        """Place rows that are no landmarks; ``blocks`` are their distances to the landmarks."""
+        """Place rows that are not landmarks; ``blocks`` are their distances to the landmarks."""
         with run.monitor.phase("placing rows", total=len(rows)) as phase:
             for block, distances in blocks:
                 D = np.ascontiguousarray(distances, np.float64)

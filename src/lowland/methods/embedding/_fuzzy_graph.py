@@ -166,7 +166,7 @@ def class_codes(y: Any, n: int, owner: str) -> np.ndarray:
     if labels.dtype.kind == "f" and (labels[~unknown] % 1 != 0).any():
         value = float(labels[~unknown][labels[~unknown] % 1 != 0][0])
         raise DataError(
-            f"{owner}: y holds {value!r}, which is a measurement and no class (Unknown label type: "
+            f"{owner}: y holds {value!r}, which is a measurement, not a class (Unknown label type: "
             "continuous); set target_metric='euclidean', or give classes as integers or text."
         )
     codes = np.full(n, -1)

@@ -85,7 +85,7 @@ class KernelAxes(NamedTuple):
     residual: float | None
 
     def over_all_rows(self, n: int) -> KernelAxes:
-        """The same axes with all n rows kept; rows that are no landmarks have zeros."""
+        """The same axes with all n rows kept; rows that are not landmarks have zeros."""
         if self.kept is None:
             return self
         duals, weights = np.zeros((n, self.duals.shape[1])), np.zeros(n)

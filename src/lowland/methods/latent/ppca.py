@@ -40,7 +40,7 @@ from lowland._engines.linalg.products import row_blocks, rows_within, times_cost
 
 LEAST_NOISE = 1e-8  # of the mean variance: the likelihood of rows in a plane has no bound
 MEMORY = 10  # steps that are combined
-SINGULAR = 1e-8  # shares of the largest singular value that are no direction of their own
+SINGULAR = 1e-8  # shares of the largest singular value that count as zero
 START_VALUES = 2**23  # the start is from so many values at most
 START_ROWS = 1000
 LEAST_WEIGHT = 0.01  # of the variance on an axis at the start: axes of weight 0 would stay so

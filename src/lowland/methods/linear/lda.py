@@ -147,8 +147,8 @@ class LDA(Classifier, MomentsReducer):
     reading = MomentsReducer.reading._replace(
         distances="The method was given the classes and separates them as far as it can. Distances "
         "in the map are not the distances of the data.",
-        gaps="A gap between classes is no evidence that the classes exist, because the method was "
-        "given the labels. Look at held-out rows.",
+        gaps="A gap between classes is not evidence that the classes exist, because the method "
+        "was given the labels. Look at held-out rows.",
         sizes="Each class has a variance of about 1 along each axis if the classes have equal "
         "covariances.",
         scale="The unit of each axis is the standard deviation within classes.",

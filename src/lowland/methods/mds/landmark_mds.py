@@ -78,7 +78,7 @@ class LandmarkMDS(DistanceReducer):
 
     Notes
     -----
-    A new row is placed exactly where it would be as a fitted row that is no landmark. Of rows that
+    A new row is placed exactly where it would be as a fitted row that is not a landmark. If rows
     are read in chunks, ``fit`` reads the chunks that have landmarks, the same ones as in memory.
 
     References

@@ -47,7 +47,7 @@ class HessianLLE(LocallyLinearReducer):
     The paper makes the map orthonormal on one neighborhood, which is isometric if that is round.
     Here the scale is the mean over the tangent coordinates of all neighborhoods, so that the map
     has the units of the data. A patch contains the neighbors without the row itself, as in the
-    authors' program. A row that is no other row's neighbor would be in no patch; it replaces its
+    authors' program. A row that is not a neighbor of any row would be in no patch; it replaces its
     farthest neighbor in its own patch. scikit-learn's "hessian" uses all directions orthogonal to
     the tangent plane, not only those of the quadratic forms, and so computes LTSA. Equal rows count
     once and get one place. A new row is placed by the affine map from the tangent plane of its

@@ -442,7 +442,7 @@ class GTM(TopographicReducer):
         """See :meth:`Declared.inconsistency`: the nodes are those of a grid."""
         side = round(len(self.nodes_) ** (1 / int(self.n_components)))
         if len(self.nodes_) != side ** int(self.n_components) or not len(self.nodes_):
-            return f"{len(self.nodes_)} 'nodes_', which is no grid"
+            return f"{len(self.nodes_)} 'nodes_', which is not a grid"
         return super().inconsistency()
 
     def net(self) -> lattice.Net:

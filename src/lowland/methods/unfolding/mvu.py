@@ -310,7 +310,7 @@ class MVU(GraphEmbedding):
     variance_history_ : ndarray of shape (n_rounds,)
         Variance at the start and after each round of steps. The start violates the distances.
     excluded_ : ndarray of shape (n_excluded,)
-        Rows that were placed like new ones: those that are no landmarks, and those outside of the
+        Rows that were placed like new ones: those that are not landmarks, and those outside of the
         largest component with ``on_disconnected="largest"``.
     factor_ : ndarray of shape (n_kept, rank)
         Y in units of ``edge_unit_``, with the axes in the order of their variance.

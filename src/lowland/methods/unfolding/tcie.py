@@ -560,7 +560,7 @@ class TCIE(GeodesicEmbedding):
     def _place_others(
         self, Y: np.ndarray, D: np.ndarray, keep: np.ndarray, run: FitContext
     ) -> None:
-        """Fill the rows of Y that are no landmarks; D and ``keep`` are (n_landmarks, n)."""
+        """Fill the rows of Y that are not landmarks; D and ``keep`` are (n_landmarks, n)."""
         others = np.setdiff1d(np.arange(len(Y)), self.landmarks_)
         if not others.size:
             return

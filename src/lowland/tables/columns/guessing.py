@@ -1,4 +1,4 @@
-"""What columns hold by their type; columns of whole numbers that are no measurements: ids, classes.
+"""What columns hold by their type; whole numbers that are not measurements: ids, classes.
 
 Only whole numbers (or text, for an id) are looked at: a column with fractions is a feature.
 
@@ -152,7 +152,7 @@ def speaks_of_a_role(name: str) -> bool:
     return bool(said_by(words)) or words == ("y",)
 
 
-SCREENED = 64  # rows that tell that a column is no sequence, as nearly all columns are not
+SCREENED = 64  # rows that show that a column is not a sequence; nearly no column is one
 FEWEST_ROWS = 30  # of a sequence that no name confirms
 SHUFFLED_ROWS = 50  # of a sequence whose rows are not in order
 SORTED_SHARE, SHUFFLED_SHARE = 0.5, 0.9  # of the numbers between the least and the greatest
@@ -182,7 +182,7 @@ class Guess(NamedTuple):
 def guess_roles(
     frame: pl.DataFrame, candidates: Sequence[str], *, needs_id: bool, names_only: bool = False
 ) -> list[Guess]:
-    """Which of the candidates are no features; the row id, if one is needed, comes first.
+    """Which of the candidates are not features; the row id, if one is needed, comes first.
 
     ``names_only`` leaves out the columns of which only the values tell that they are ids.
     """

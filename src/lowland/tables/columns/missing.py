@@ -122,7 +122,7 @@ CODE = re.compile(r"-1|-200|-?99+(\.9+)?")
 CERTAIN = 200.0  # a value this large, below numbers that are not negative, needs no gap
 FEWEST, FEWEST_SMALL = 2, 3  # occurrences in the table; of values such as -1 and 99, in the column
 DISTINCT = 3  # other values; a column of -1 and 1 is a column of two classes
-WIDE = 100.0  # a range of whole numbers from 0, beside which -1 is no step of the scale
+WIDE = 100.0  # a range of whole numbers from 0, in which -1 is not a step of the scale
 # Words for a missing value that readers leave as they are, because they may be categories.
 WORDS = {
     *("missing", "unknown", "n.a.", "n.a", "n. a.", "na.", "n/d", "n.d.", "nd", "nil", "void"),
@@ -237,7 +237,7 @@ ZEROS = 0.5  # share of zeros from which a table is one of sparse counts
 UNEQUAL = 3.0  # ratio of large to small sums of rows
 FEWEST_COUNTED = 20  # rows and columns
 ROWS_LOOKED_AT = 2000
-BYTE = 255  # the largest value of pixels, which are no counts
+BYTE = 255  # the largest value of pixels, which are not counts
 
 
 def count_notes(table: Table, options: TableOptions) -> list[str]:

@@ -31,7 +31,7 @@ class Roles(NamedTuple):
     """Every column of a source in exactly one role.
 
     ``guesses`` are columns of numbers that were set aside because they look like ids or classes,
-    and an id that the names suggested; ``by_type`` are labels only because they are no numbers.
+    and an id that the names suggested; ``by_type`` are labels only because they are not numbers.
     """
 
     features: list[str]
@@ -101,7 +101,7 @@ class Roles(NamedTuple):
         if request.columns is not None:
             return []
         say = request.spelling
-        # text is no feature at any rate, so nothing is lost if it names the rows
+        # text is not a feature at any rate, so nothing is lost if it names the rows
         notes = [guess.note(say) for guess in self.guesses if not guess.is_text]
         unasked = [name for name in self.features if name not in request.use]
         coded = coded_columns(contents.frame, unasked) if _may_guess(contents, request) else []

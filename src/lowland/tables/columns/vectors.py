@@ -243,7 +243,7 @@ def _common_length(where: str, name: str, lengths: pl.Series) -> int:
 
 FIRST = 20  # values that decide whether a column holds vectors
 PARSED = 1 << 22  # numbers that are parsed at a time
-MANY = 8  # whole numbers in a row that are no telephone number and no date
+MANY = 8  # whole numbers in a row that are neither a telephone number nor a date
 NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 INNER = rf"(?:{NUMBER}|nan|null|None)"
 BRACKETED = re.compile(rf"\s*[\[(]\s*(?:{INNER}(?:\s*[,;]\s*|\s+))*(?:{INNER})?\s*[\])]\s*", re.I)
@@ -266,7 +266,7 @@ def looks_like_vectors(column: pl.Series) -> bool:
 
 
 def parsed_vectors(source: object, column: pl.Series) -> pl.Series:
-    """The column as arrays of float64; what is no vector of the same length is refused."""
+    """The column as arrays of float64; what is not a vector of the same length is refused."""
     import polars as pl
 
     where = f"{source}: column {column.name!r}"

@@ -105,7 +105,7 @@ def _conversions(
         row = int(first.text.str.contains(mark, literal=True).fill_null(False).arg_true()[0])
         example = f"{first.text[row]!r} is {numbers[grouped[0]][row]:.15g}"
         said.append(f"thousands marks removed in {columns(grouped)} ({example})")
-    # A point in a file of decimal points is no matter of doubt.
+    # In a file of decimal points, the meaning of a point is clear.
     doubtful = [
         name
         for name, what in found.items()

@@ -271,7 +271,7 @@ def _separator(lines: Sequence[str], suffix: str) -> str:
     sure = share == 1 and numbers > max(0.0, best[1])
     if sure or (found is None and share > 0.5 and numbers > 0.5):  # a line may be too short
         return BLANKS
-    if found is None:  # a single column; decimal commas are no separators
+    if found is None:  # a single column; decimal commas are not separators
         return ";" if suffix != ".tsv" and any("," in line for line in lines) else first
     return found
 

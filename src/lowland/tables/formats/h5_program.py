@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any
 
-LOOKING = 10.0  # seconds; so many objects have been seen by then that the file is no trap
+LOOKING = 10.0  # seconds; so many objects have been read by then that the file is not malicious
 OLD = "has the layout of anndata before 0.7; read it with anndata and write it again"
 
 

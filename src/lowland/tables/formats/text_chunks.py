@@ -213,7 +213,7 @@ def _told(text: pl.Series, decimal: str) -> Numerals | None:
 
 
 def converted(text: pl.Series, how: Written) -> tuple[pl.Series, int | None]:
-    """The values of a column that was read as text, and the first row that is none of them."""
+    """The values of a column that was read as text, and the first row that cannot be read so."""
     if how.kind == TEXT:
         return text, None
     bare = without_marks(text)

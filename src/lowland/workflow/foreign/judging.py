@@ -195,7 +195,7 @@ def score_map(
         (``id_column``, or what looks like an id in both); if neither has, by their order.
     coordinate_names : sequence of str
         Columns of the map; by default those that look like coordinates: x, y, z; x1, x2;
-        ``tsne_1``, ``tsne_2``; PC1, PC2; else all columns of numbers that are no ids or classes.
+        ``tsne_1``, ``tsne_2``; PC1, PC2; else all columns of numbers that are not ids or classes.
 
     Returns
     -------

@@ -111,7 +111,7 @@ class ReadMap(NamedTuple):
                 f"{self.name}: no column looks like a coordinate; found "
                 f"{listing(found, quote=False)}; name the columns with {spelling.option(option)}."
             )
-        return rest, "all columns of numbers that are no ids or classes"
+        return rest, "all columns of numbers that are not ids or classes"
 
     def matched(self, rows: int) -> tuple[np.ndarray | None, list[str]]:
         """For each prepared row the number of its row in the map of so many rows, and how it was

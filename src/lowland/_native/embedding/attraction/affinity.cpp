@@ -166,7 +166,7 @@ double calibrate_row(Row& row, double target, T* probabilities, Index k) {
     }
     double t = 0.5 * __builtin_log(2 * (__builtin_log(row.count) - target) / row.variance);
     if (!(t > -700 && t < 700)) t = 0;
-    double low = -745, high = 709;  // the root lies between; beyond, beta is no number
+    double low = -745, high = 709;  // the root lies between; beyond, beta is not a number
     double reach = kFirstReach, previous = __builtin_inf();
     Spread spread = weigh<T>(row, __builtin_exp(t));
     for (int i = 0; i < kMostSteps; ++i) {

@@ -4,7 +4,7 @@
 //     sigma such that sum_j w_j = target, but at least 1e-3 of the mean distance.
 //
 // sigma is found by bisection in units of the mean excess d - rho: rows are short, and the sum of a row whose
-// neighbors tie with the nearest has no derivative to use. A distance of infinity is no neighbor.
+// neighbors tie with the nearest has no derivative to use. A distance of infinity is not a neighbor.
 #include <math.h>
 
 #include "common/isa.h"

@@ -217,7 +217,7 @@ struct Group {
     // and the force is -(y - center) times its derivative by r2:  dL/dr2 = (v + 1)/v G q (4 q - b).
     template <class Kernel>
     void add_cell(const Kernel& kernel, const Vector* gap, Vector r2, const Node<T, D>& node) {
-        r2 = r2 < Format<T>::huge ? r2 : fill<T>(Format<T>::huge);  // 0 times infinity is no number
+        r2 = r2 < Format<T>::huge ? r2 : fill<T>(Format<T>::huge);  // 0 times infinity is not a number
         const Similarity<T> pair = kernel(r2);
         const Vector steep = (1 + 1 / kernel.dof) * pair.q;
         const Vector b = 4 * steep * r2 - T(2 * D);
