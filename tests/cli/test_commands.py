@@ -112,4 +112,4 @@ def test_info_says_what_does_not_fit(run, monkeypatch):
     monkeypatch.setenv("LOWLAND_MEMORY_LIMIT", "100MB")
     text = run("info", "digits").out
     (line,) = [line for line in text.split("\n") if line.startswith("sne ")]
-    assert "more than there is" in line
+    assert "more than is available" in line

@@ -142,7 +142,7 @@ def test_levels_of_text_are_columns_of_zero_and_one():
         ready.transform(frame), [[1, 0, 1, 0], [2, 1, 0, 0], [3, 0, 0, 1]]
     )
     new = pl.DataFrame({"a": [9.0], "t": ["w"]})
-    with pytest.warns(UserWarning, match="column 't' has values that the model does not know"):
+    with pytest.warns(UserWarning, match="column 't' has values that were not in the fitted table"):
         np.testing.assert_array_equal(ready.transform(new), [[9, 0, 0, 0]])
 
 

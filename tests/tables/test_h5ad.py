@@ -95,7 +95,7 @@ def test_columns_of_a_sparse_X_are_chosen_by_name_in_the_order_asked_for(tmp_pat
     np.testing.assert_array_equal(table.features.toarray(), X[:, [0, 2]])
     with pytest.raises(DataError, match="1 needed column is missing: 'CD4'"):
         read_table(path, columns=["CD4"])
-    with pytest.raises(DataError, match="'depth' is a label beside the sparse matrix"):
+    with pytest.raises(DataError, match="'depth' is a label, not a column of the sparse matrix"):
         read_table(path, columns=["depth", "NKG7"])
 
 

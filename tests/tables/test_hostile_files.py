@@ -231,7 +231,7 @@ def test_a_pipe_is_read_like_a_file(tmp_path, name, named):
 def test_a_pipe_that_nobody_writes_to_does_not_wait_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "PATIENCE", 0.2)
     os.mkfifo(tmp_path / "t.csv")
-    with pytest.raises(DataError, match=r"t\.csv: is a pipe that nobody writes to"):
+    with pytest.raises(DataError, match=r"t\.csv: is a pipe to which no program writes"):
         read_table(tmp_path / "t.csv")
     writer = threading.Thread(target=lambda: (tmp_path / "t.csv").write_bytes(b""))
     writer.start()

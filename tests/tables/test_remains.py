@@ -69,7 +69,7 @@ def test_ordinary_tables_are_mapped(name):
 def test_remains_are_refused_with_what_was_set_aside(name):
     columns, reason = REFUSED[name]
     frame = pl.DataFrame(columns)
-    with pytest.raises(DataError, match="without being asked") as caught:
+    with pytest.raises(DataError, match="Set aside automatically") as caught:
         make_map(frame, "pca")
     message = str(caught.value)
     assert reason in message

@@ -162,7 +162,7 @@ def test_other_names_are_coordinates_unless_they_are_ids_or_classes():
     more = {"cluster": np.arange(ROWS) % 4, "seen": np.arange(ROWS) % 2 == 0}
     score = scored(data(NAMES), a_map(NAMES, names=["east", "north"], **more))
     assert score.columns == ["east", "north"]
-    assert "no ids or classes" in score.notes[0]
+    assert "not ids or classes" in score.notes[0]
     both = a_map(NAMES, names=["east", "north"])
     assert scored(data(NAMES), both, coordinate_names=["east", "north"]).columns == [
         "east",

@@ -57,7 +57,7 @@ def test_files_of_the_same_name_are_told_apart_by_their_folder(tmp_path):
     [
         ("x,z\n1,2\n", r"b\.csv: lacks 'y' and has 'z' .* columns of a\.csv"),
         ("x\n1\n", r"b\.csv: lacks 'y'; all files"),
-        ("x,y,z\n1,2,3\n", r"b\.csv: has 'z' beside the others; all files"),
+        ("x,y,z\n1,2,3\n", r"b\.csv: has 'z' in addition to the others; all files"),
         ("x,y\n1,low\n2,high\n", r"b\.csv: column 'y' holds text, but numbers in a\.csv"),
     ],
 )

@@ -81,7 +81,7 @@ def test_what_are_no_similarities_is_refused(S, message):
 
 
 def test_similarities_without_the_option_are_told_from_distances():
-    with pytest.raises(DataError, match="if these are similarities, say so"):
+    with pytest.raises(DataError, match="if these are similarities, use similarities=True"):
         as_distances(np.abs(INNER))
     with pytest.raises(DataError, match="leave scale out"):
         make_map(INNER, "mds", similarities=True, scale="standard")

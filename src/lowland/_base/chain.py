@@ -175,7 +175,7 @@ class JointModel:
         if len({*names}) < len(names) or len(names) != len(preparations) or not names:
             raise ParameterError(
                 f"JointModel: {len(names)} names and {len(preparations)} preparations were given; "
-                "expected one preparation and one name of its own for each set."
+                "expected one preparation and one name for each set."
             )
         self.names, self.preparations = tuple(names), tuple(preparations)
         self.alignment = alignment

@@ -57,7 +57,7 @@ def check_numbers(y: Any, n_rows: int, *, owner: str) -> np.ndarray:
         first = next(iter(values.tolist()), None)
         raise DataError(
             f"{owner}: y must hold numbers here, but it holds {shown(first)}; give measurements, "
-            "or say that these are classes."
+            "or declare that these are classes."
         )
     with np.errstate(over="ignore"):  # a longdouble beyond float64 is refused as infinity
         numbers = values.astype(np.float64)

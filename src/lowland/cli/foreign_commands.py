@@ -16,7 +16,8 @@ from lowland.workflow.options import FITTING
 MapFile = argument("MAP", "A table with the coordinates of the same rows.")
 Coordinates = valued(
     "--coordinates COLUMN,...",
-    "Columns of the map; default what looks like coordinates: x, y; tsne_1, tsne_2; ...",
+    "Columns of the map; default: those whose names look like coordinates: x, y; tsne_1, tsne_2; "
+    "...",
     list[str],
 )
 Others = valued(
@@ -28,7 +29,7 @@ Report = valued("--output -o FILE", "Also write a report (.html).", Path)
 MeasuredReport = valued(
     "--output -o FILE", "Also measure the map and write a report (.html).", Path
 )
-Points = valued("--csv FILE", "Also write what is known of each point (.csv or .parquet).", Path)
+Points = valued("--csv FILE", "Also write a table of the points (.csv or .parquet).", Path)
 
 
 @framed("force", table=FOREIGN, settings=("n_jobs",))
@@ -39,7 +40,7 @@ def score_command(
     coordinates: Coordinates = None,
     report: Report = None,
 ) -> None:
-    """Measure a map that any tool has made: trustworthiness and more, beside PCA and chance.
+    """Measure a map that any tool has made: trustworthiness and more, compared with PCA and chance.
 
     Rows are matched by their ids if both files have some, else by their order.
     """

@@ -57,7 +57,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         *_named("taking part", found["taking_part"]),
         *(f"  {line}" for line in found["choices"]),
         *_named("missing values", holes or ["none"]),
-        *_named("constant columns, which tell nothing", found["constant"]),
+        *_named("constant columns, which carry no information", found["constant"]),
     ]
     scale = "not scaled" if found["scale"] == "none" else f"scaled: {found['scale']}"
     told.append(f"  would be {scale} ({found['scale_reason']})")
@@ -66,7 +66,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     cells = [["method", "about", "memory", ""]]
     for method in found["methods"]:
         need = [duration(method["estimated_seconds"]), format_bytes(method["estimated_bytes"])]
-        cells.append([method["method"], *need, "" if method["fits"] else "more than there is"])
+        cells.append([method["method"], *need, "" if method["fits"] else "more than is available"])
     told += ["estimates, right within a factor of about 3:", *aligned(cells)]
     return [*told, *_perplexity_lines(found["perplexity"])] if "perplexity" in found else told
 
@@ -97,7 +97,11 @@ def _dimension_lines(found: dict[str, Any]) -> list[str]:
         *([f"  intrinsic dimension about {dimension:.1f}{where}"] if dimension else []),
         *([f"  principal components needed: {needed} of the variance"] if needed else []),
         f"  other rows are on average {found['concentration']:.1f} times as far as the nearest one"
-        + ("; such flat distances say little" if found["concentration"] < FLAT else ""),
+        + (
+            "; distances that differ so little carry little information"
+            if found["concentration"] < FLAT
+            else ""
+        ),
     ]
 
 

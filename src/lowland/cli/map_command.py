@@ -40,8 +40,8 @@ def map_command(
     """Reduce a table to a map: coordinates, a picture, a report on how far to trust it, and a model
     that places new rows.
 
-    Columns of numbers are reduced; columns of text and dates are labels and stay beside the map. A
-    table larger than memory is read in chunks. Its map is a folder of Parquet files.
+    Columns of numbers are reduced; columns of text and dates are labels and are kept with the map.
+    A table larger than memory is read in chunks. Its map is a folder of Parquet files.
 
     The lines marked ok, caution or serious say where the map can be believed; trust.csv says it of
     each point.

@@ -76,7 +76,7 @@ FRAME = {
         "formula (after =, +, - or @) gets an apostrophe, which reading removes.",
         group="output",
     ),
-    "quiet": flag("--quiet", "-q", text="Say nothing but errors.", group="output"),
+    "quiet": flag("--quiet", "-q", text="Print errors only.", group="output"),
     "as_json": flag("--json", text="Print the result as JSON.", group="output"),
 }
 HELP_ALL = flag("--help-all", text="Show all options.", is_eager=True, callback=show_all)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 40
 Number = valued(
-    "--n-features -k N", "Columns to keep: how many, or which share; default what the method says."
+    "--n-features -k N", "How many columns to keep, or which share; default: as the method decides."
 )
 Method = valued(
     "--method -m METHOD",

@@ -159,7 +159,7 @@ def _classes(labels: Any, n: int) -> np.ndarray:
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise DataError(
             f"labels contains NaN, first in row {int(np.flatnonzero(np.isnan(labels))[0])}; "
-            "drop these rows or give them a class of their own."
+            "drop these rows or give them a separate class."
         )
     try:
         return np.unique(labels, return_inverse=True)[1]

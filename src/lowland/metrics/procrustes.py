@@ -91,8 +91,8 @@ def procrustes(
     n, m = len(first), len(second)
     if pairs is None and n != m:
         raise DataError(
-            f"{OWNER}: Y1 has {count(n, 'row')}, but Y2 has {m}; say which rows belong together "
-            "with pairs."
+            f"{OWNER}: Y1 has {count(n, 'row')}, but Y2 has {m}; give pairs, which state "
+            "which rows belong together."
         )
     fixed, own = first, second
     if pairs is not None:

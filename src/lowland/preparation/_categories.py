@@ -51,7 +51,7 @@ def mark_levels(column: pl.Series, levels: Sequence[str], out: np.ndarray) -> No
     known = codes >= 0
     if not known.all():
         unknown = sorted({*values} - {*levels})
-        what = "has values that the model does not know, which have 0 in all of its columns"
+        what = "has values that were not in the fitted table; they have 0 in all of its columns"
         warnings.warn(f"column {column.name!r} {what}: {listing(unknown)}", stacklevel=2)
     out[np.flatnonzero(known), codes[known]] = 1.0
 

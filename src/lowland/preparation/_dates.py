@@ -62,7 +62,7 @@ def date_format(column: pl.Series) -> str:
         what = f"its values are not dates or times of one form, such as {first!r}"
         raise DataError(f"column {column.name!r}: {what}; write them as 2020-12-31 23:59:59.")
     if len(found) > 1:
-        what = f"{column.drop_nulls()[0]!r} may be day/month or month/day, and no value tells which"
+        what = f"{column.drop_nulls()[0]!r} may be day/month or month/day, and no value shows which"
         raise DataError(f"column {column.name!r}: {what}; write dates as 2020-12-31.")
     return found[0]
 

@@ -19,10 +19,10 @@ from lowland.trust.result import Trust
 SERIOUS = {
     "rows dropped": "{dropped} of {rows} rows were dropped before the map was made; if they have "
     "something in common, the map does not show it.",
-    "one row dominates": "{what} carries {share} of the variance: the map shows little else than "
-    "this row. If it is an error or an outlier, make the map without it.",
-    "one column dominates": "{what} carries {share} of the variance: the map shows little else "
-    "than this column. If the units of the columns differ, scale them (--scale standard, "
+    "one row dominates": "{what} carries {share} of the variance: the map shows little except this "
+    "row. If it is an error or an outlier, make the map without it.",
+    "one column dominates": "{what} carries {share} of the variance: the map shows little except "
+    "this column. If the units of the columns differ, scale them (--scale standard, "
     "scale='standard'); if it is not a measurement, leave it out (--drop, drop=).",
     "no known pairs": "No rows are known to be the same object, so the alignment of the tables "
     "cannot be checked. If some pairs are known, give them (--match, --same-order).",
@@ -56,8 +56,7 @@ SERIOUS = {
 }
 REMARKS = {
     "sample fitted": "The method was fitted to {fitted} of {rows} rows, drawn at random, and the "
-    "others were placed in the map of these. A group of very few rows may have no place of its "
-    "own.",
+    "others were placed in the map of these. A group of very few rows may be missing from the map.",
     "sample displayed": "The interactive map shows {shown} of {rows} points, drawn at random. "
     "Rare points may be missing from it and from exported selections; the measures and the map "
     "file are about all rows.",

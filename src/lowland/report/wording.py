@@ -19,7 +19,7 @@ VERDICTS: Mapping[str, tuple[str, str, str, str]] = {
         "Points that are neighbors in the map are almost always near in the data",
         "Points that are neighbors in the map are mostly near in the data",
         "Many points that are neighbors in the map are not near in the data",
-        "Neighbors in the map say almost nothing about the data",
+        "Neighbors in the map are almost unrelated to neighbors in the data",
     ),
     "continuity": (
         "Points that are near in the data are almost always together in the map",
@@ -63,7 +63,7 @@ WORDS: Mapping[str, str] = {
     "plane_variance_ratio": "share of the variance on the principal plane",
     "explained_share": "share of the variance that the reconstruction keeps",
     "best_iter": "epoch or step whose weights were kept",
-    "free_kl_divergence": "KL divergence of free points (what the network learned from)",
+    "free_kl_divergence": "KL divergence of free points (the map that the network learned)",
     "length": "length of the curve",
     "disparities": "disparity of each table from the first after turning (0: the same map)",
     "quantization_error": "quantization error (mean distance of a row to its unit)",

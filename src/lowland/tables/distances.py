@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 # d_ij and d_ji may differ by rounding, for example in files with six digits or from float32.
 SAME = 1e-5
 SELF = (
-    "but a row is at distance 0 from itself; if these are similarities, say so "
-    "(similarities=True, --similarities)"
+    "but a row is at distance 0 from itself; if these are similarities, use similarities=True or "
+    "--similarities"
 )
 UNKNOWN = "is not known; fill it in, or allow missing distances (mds, nonmetric_mds, sammon)"
 BLOCK = 1 << 22  # numbers compared at a time: 32 MB

@@ -90,7 +90,7 @@ def _first_byte(path: Path, source: IO[bytes]) -> bytes:
             except BlockingIOError:
                 continue  # there is a writer, which takes its time
             if time.monotonic() > patience:
-                raise DataError(f"{path}: is a pipe that nobody writes to; give a file.")
+                raise DataError(f"{path}: is a pipe to which no program writes; give a file.")
     finally:
         os.set_blocking(descriptor, True)
     return b""

@@ -217,7 +217,7 @@ def check_columns_alike(
     added = [name for name in other if name not in first] if exact else []
     if missing or added:
         lacks = f"lacks {listing(missing, 4)}" if missing else ""
-        has = f"has {listing(added, 4)} beside the others" if added else ""
+        has = f"has {listing(added, 4)} in addition to the others" if added else ""
         what = " and ".join(filter(None, (lacks, has)))
         raise DataError(f"{path}: {what}; all files must have the columns of {first_path}.")
     for name in wanted:

@@ -334,7 +334,7 @@ def _features(
         place = {name: i for i, name in enumerate(names)}
         for name in roles.features:
             if name not in place:
-                what = f"{name!r} is a label beside the sparse matrix, not a column of it"
+                what = f"{name!r} is a label, not a column of the sparse matrix"
                 raise DataError(f"{source}: {what}.")
         matrix = matrix[:, [place[name] for name in roles.features]]
         matrix.sort_indices()

@@ -98,7 +98,7 @@ def plateau_sentence(found: Plateau, noise: float) -> str:
     if max(excess) <= noise:
         text = (
             "No tried value keeps more of the nearest rows than it would of data without structure "
-            f"(excess at most {_share(max(excess))}), which tells nothing of its groups. {what} "
+            f"(excess at most {_share(max(excess))}), which does not show any groups. {what} "
             f"{'are' if several else 'is'} steadiest between halves of the rows"
         )
     else:

@@ -310,7 +310,9 @@ def trust(
     check_argument("random_state", random_state, Integer(0))
     check_argument("most_points", most_points, Integer(FEWEST_ROWS) | Null())
     if isinstance(X, NeighborGraph):
-        raise DataError("X is a neighbor graph; trust needs the data, and takes a graph beside it.")
+        raise DataError(
+            "X is a neighbor graph; trust needs the data, and takes a graph only in addition."
+        )
     compared = Comparison(X, Y, sample=None, **options.distances)
     if compared.n < FEWEST_ROWS:
         raise DataError(

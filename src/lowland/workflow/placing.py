@@ -114,7 +114,7 @@ def notes_on(table: Table) -> list[str]:
     if not table.unused:
         return list(table.notes)
     left = listing(list(table.unused), 4, quote=False)
-    return [*table.notes, f"columns that the model does not know are left out: {left}"]
+    return [*table.notes, f"columns that were not in the fitted table are left out: {left}"]
 
 
 @takes_options(table=(TableOptions, PLACING), settings=(RunSettings, ("n_jobs", "verbose")))

@@ -76,7 +76,7 @@ class DistanceReducer(ByMetric, Reducer):
     accepts_sparse = True
     accepts_distances = True
     reading = Reading(
-        axes="The axes have no meaning of their own. Only distances can be read.",
+        axes="The axes have no meaning. Only distances can be read.",
         distances="The map keeps distances as well as it can: near and far can be read, within the "
         "stress reported. Large distances are kept better than small ones.",
         gaps="A gap between groups is a gap in the data, as far as the stress is small.",

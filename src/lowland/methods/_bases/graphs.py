@@ -121,7 +121,7 @@ class NeighborGraphReducer(ByMetric, Reducer):
 
 # What maps mean that unfold a neighbor graph; the scale is for the method to say.
 GRAPH_READING = Reading(
-    axes="The axes have no meaning of their own beyond their order.",
+    axes="The axes have no meaning except their order.",
     distances="The map unfolds a graph of nearest neighbors. A path through the points has a "
     "meaning; the straight line across an empty region has none.",
     gaps="A few wrong edges of the graph can close a gap, fold the map or make a spike. "

@@ -42,7 +42,7 @@ class ManifoldAlignment(PlacedTables):
         How the tables come together: by one joint graph, or by turning a map of each. "procrustes"
         rotates, scales and shifts the map of each table by its matched rows onto the first.
     level : {"instance", "feature", "given"}, default="instance"
-        What the map is. "instance" gives each row a place of its own, "feature" is a matrix for
+        What the map is. "instance" gives each row its own place, "feature" is a matrix for
         the columns of each table. For "procrustes" these are Laplacian eigenmaps and PCA, and
         "given" takes the tables themselves as finished maps with ``n_components`` columns.
     n_neighbors : int, default=10
@@ -140,10 +140,10 @@ class ManifoldAlignment(PlacedTables):
     reference = "Ham, Lee & Saul (2005); Wang & Mahadevan (2008, 2009)"
     aliases = ("alignment",)
     reading = Reading(
-        axes="The axes have no meaning of their own beyond their order.",
-        distances="Rows of one table that are near are neighbors, or a path joins them. Rows "
-        "of different tables that are near belong to similar objects, as far as the matched rows "
-        "around them tell.",
+        axes="The axes have no meaning except their order.",
+        distances="Rows of one table that are near are neighbors, or a path joins them. Rows of "
+        "different tables that are near belong to similar objects, as far as the matched rows "
+        "around them show.",
         gaps="Groups with few edges between them are pulled apart. The width of a gap has no "
         "meaning.",
         sizes="Sizes and densities are set by the method, not by the data.",

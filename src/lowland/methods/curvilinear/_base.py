@@ -60,11 +60,11 @@ class CurvilinearReducer(DistanceReducer):
     n_iter_: int = fitted(type=int)
 
     reading = Reading(
-        axes="The axes have no meaning of their own. Only short distances can be read.",
+        axes="The axes have no meaning. Only short distances can be read.",
         distances="Short distances are those of the data. Long distances are given up where they "
         "contradict short ones.",
         gaps="A gap separates rows that are not neighbors, or it is a tear: a closed surface has "
-        "to be cut to lie flat. The continuity tells how often neighbors were torn apart.",
+        "to be cut to lie flat. The continuity measures how often neighbors were torn apart.",
         sizes="The size of a small group is its size in the data. Large groups may be stretched.",
         scale="The axes have the unit of the distances.",
     )

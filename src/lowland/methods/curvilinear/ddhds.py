@@ -33,7 +33,7 @@ class DDHDS(CurvilinearReducer):
 
     Errors count if a pair is near in the data or in the map, so that neighbors are neither torn
     apart nor invented as far as possible; the distribution of the distances sets the weights. In
-    data of many columns, where distances are concentrated around their mean, ``reach`` tells how
+    data of many columns, where distances are concentrated around their mean, ``reach`` sets how
     much of that bulk counts. Absolute errors tolerate outliers. Cost: O(n^2 q) per step and n^2
     numbers; for more rows than memory holds, fit a sample and place the others.
 

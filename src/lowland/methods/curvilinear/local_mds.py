@@ -439,7 +439,7 @@ class LocalMDS(CurvilinearReducer):
     aliases = ("chen_buja",)
     reading = CurvilinearReducer.reading._replace(
         distances="Distances of neighbors are those of the data, as far as the stress is small. "
-        "Long distances say only that rows are not neighbors: a repulsion spreads them.",
+        "Long distances show only that rows are not neighbors: a repulsion spreads them.",
         gaps="A gap separates rows that are not neighbors. Its width depends on the strength of "
         "the repulsion.",
     )

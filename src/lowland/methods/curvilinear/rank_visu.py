@@ -119,8 +119,8 @@ class RankVisu(CurvilinearReducer):
     n_neighbors : int, default=10
         Number K of neighbors whose ranks count.
     max_rank : int, "auto" or None, default="auto"
-        Largest rank R that is told from others. All ranks above it count as R + 1. "auto" is ten
-        times ``n_neighbors``, None tells all ranks apart.
+        Largest rank R that is distinguished. All ranks above it count as R + 1. "auto" is ten
+        times ``n_neighbors``, None distinguishes all ranks.
     init : {"classical", "random"} or array of shape (n, n_components), default="classical"
         The start: classical scaling (PCA for Euclidean rows), random points, or given coordinates
         in any unit.
@@ -184,7 +184,7 @@ class RankVisu(CurvilinearReducer):
     reading = CurvilinearReducer.reading._replace(
         distances="Near and far can be compared around one point: its neighbors in the map are its "
         "neighbors in the data, in that order. Distances around different points cannot.",
-        sizes="The size of a group tells how many rows it has, not how far they are apart.",
+        sizes="The size of a group shows how many rows it has, not how far they are apart.",
         scale="The scale of the axes has no meaning, because only ranks are used.",
     )
     uses_order_only = True

@@ -344,9 +344,9 @@ class RelationalPerspectiveMap(CurvilinearReducer):
     The map is a flat torus: its left edge meets its right, and its bottom the top. d is the block
     distance along the shorter way round each axis. There is no attraction; as the torus is finite,
     points that repel each other little end up side by side. The map has no rim and no middle, and
-    a closed surface need not be torn at an edge. Use it to see groups and what lies beside what, on
-    a map whose space is well used. Do not use it to read sizes or long distances: the points spread
-    over the whole torus, whatever the data. Cost: O(n^2) per step, O(n^2) memory.
+    a closed surface need not be torn at an edge. Use it to see groups and which are next to each
+    other, on a map whose space is well used. Do not use it to read sizes or long distances: the
+    points spread over the whole torus, whatever the data. Cost: O(n^2) per step, O(n^2) memory.
 
     Parameters
     ----------
@@ -413,7 +413,7 @@ class RelationalPerspectiveMap(CurvilinearReducer):
     sides_: np.ndarray = fitted("n_components", meaning=above(0))
 
     card = Card(
-        keeps="what lies beside what, on a torus without rim and middle",
+        keeps="which groups are next to each other, on a torus without edge and center",
         use="for groups and their neighbors, and for closed surfaces, which need no tear",
         avoid="to read sizes or distances, or with more rows than all distances fit into memory",
         cost="O(n^2) time per step, O(n^2) memory",
@@ -422,12 +422,13 @@ class RelationalPerspectiveMap(CurvilinearReducer):
     aliases = ("rpm",)
     wraps = True
     reading = Reading(
-        axes="The axes have no meaning of their own. The map is a torus that was cut open: the "
-        "left edge meets the right, and the bottom meets the top.",
+        axes="The axes have no meaning. The map is a torus that was cut open: the left edge meets "
+        "the right, and the bottom meets the top.",
         distances="Points side by side are similar, also across the edges. Longer distances only "
-        "tell which of two points is more similar, and only roughly. Measures that compare "
+        "show which of two points is more similar, and only roughly. Measures that compare "
         "distances treat the map as cut open, so they count neighbors across an edge as torn.",
-        gaps="A gap separates groups. Its width says little, because all points repel each other.",
+        gaps="A gap separates groups. Its width has little meaning, because all points repel each "
+        "other.",
         sizes="The points spread over the whole torus. The size of a group depends on how many "
         "rows it has, how much they differ from each other, and on the rigidity.",
         scale="Each axis goes once round the torus and has no unit.",

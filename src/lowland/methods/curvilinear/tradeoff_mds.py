@@ -49,7 +49,7 @@ class TradeoffMDS(RadialReducer):
     tradeoff: float = param(Real(0, 1, closed="both"), default=0.1)
 
     card = Card(
-        keeps="short distances, of the map or of the data as the tradeoff says",
+        keeps="short distances, of the map or of the data, depending on the tradeoff",
         use="to choose between a map that can be trusted and one that is complete",
         avoid="to read long distances",
         cost="O(n^2) per step and memory up to 4000 rows, O(n) beyond",

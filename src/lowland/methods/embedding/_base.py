@@ -203,9 +203,9 @@ class NeighborEmbedding(NeighborMap):
         distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
         "between groups mean little, and so does the arrangement of the groups: two groups side by "
         "side need not be more alike than two at opposite ends.",
-        gaps="Groups that stand apart are groups of mutual neighbors. Small groups may be noise, "
-        "and one group may be torn in two: run another seed and another perplexity and trust what "
-        "stays.",
+        gaps="Separate groups are groups of mutual neighbors. Small groups may be noise, and one "
+        "group may be torn in two: run another seed and another perplexity, and trust only what "
+        "all maps show.",
         sizes="Sizes and densities mean nothing: the method spreads dense groups and packs sparse "
         "ones until they look alike. A point far outside is not an outlier for that reason.",
         scale="The scale of the axes has no meaning.",

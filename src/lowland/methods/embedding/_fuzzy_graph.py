@@ -151,7 +151,9 @@ def with_target(
         raise ParameterError("UMAP: target_weight=1 would ignore X; take less than 1.")
     numbers = check_numbers(y, graph.n, owner="UMAP")
     if not (numbers != numbers[0]).any():
-        raise DataError("UMAP: y is the same number in all rows; it tells nothing about them.")
+        raise DataError(
+            "UMAP: y is the same number in all rows, so it carries no information about them."
+        )
     near = neighbor_graph(numbers[:, None], k - 1, threads=run.threads, rng=run.rng)
     by_numbers, _ = fuzzy_graph(near, k, 1.0, 1.0, run.threads)
     return with_numbers(graph, by_numbers, weight, run.threads)

@@ -436,8 +436,8 @@ class PairEmbedding(NeighborMap):
         distances="Rows that are neighbors in the map are mostly neighbors in the data. The "
         "arrangement of the groups follows the data roughly; distances between them are no "
         "measure.",
-        gaps="Groups that stand apart are groups of mutual neighbors. Small groups may be noise, "
-        "and one group may be torn in two: run another seed and trust what stays.",
+        gaps="Separate groups are groups of mutual neighbors. Small groups may be noise, and one "
+        "group may be torn in two: run another seed, and trust only what both maps show.",
         sizes="Sizes and densities mean nothing: far pairs spread dense groups and near pairs pack "
         "sparse ones. A point far outside is not an outlier for that reason.",
         scale="The scale of the axes has no meaning.",

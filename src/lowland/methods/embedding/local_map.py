@@ -57,8 +57,8 @@ class LocalMAP(PairEmbedding):
     reference = "Wang, Sun, Huang & Rudin (2025)"
     reading = PairEmbedding.reading._replace(
         gaps="Gaps are widened on purpose, and a continuous shape is cut into pieces where it is "
-        "thin: a gap alone does not show that groups exist. Run PaCMAP or another seed and trust "
-        "what stays."
+        "thin: a gap alone does not show that groups exist. Run PaCMAP or another seed, and trust "
+        "only what both maps show."
     )
 
     def _reach(self) -> float:

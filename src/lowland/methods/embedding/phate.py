@@ -147,9 +147,10 @@ class PHATE(DistanceReducer):
     )
     reference = "Moon et al. (2019)"
     reading = Reading(
-        axes="The axes have no meaning of their own. Only distances can be read.",
-        distances="Rows are near if random walks from them spread over the same rows. Far "
-        "distances have a meaning, too: they tell how hard it is to get from one row to another.",
+        axes="The axes have no meaning. Only distances can be read.",
+        distances="Rows are near if random walks from them spread over the same rows. Long "
+        "distances have a meaning, too: they show how unlikely a random walk is to get from one "
+        "row to another.",
         gaps="A gap is a place that few rows connect. Parts without any connection get a distance "
         "that is set by the method.",
         sizes="Branches are as long as the walk needs for them, not as in the data. The diffusion "

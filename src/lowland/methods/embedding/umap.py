@@ -183,12 +183,11 @@ class UMAP(NeighborMap, Invertible):
         axes="The axes have no meaning. Only who is near whom can be read.",
         distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
         "between groups mean little, beyond which groups touch.",
-        gaps="Groups that stand apart have few or no common neighbors. Attraction is strong, so "
-        "that gaps are wider than in a map of t-SNE; a thin bridge may be one row.",
+        gaps="Separate groups have few or no common neighbors. Attraction is strong, so that gaps "
+        "are wider than in a map of t-SNE; a thin bridge may be one row.",
         sizes="Sizes and densities mean nothing unless densities were asked for: dense groups are "
         "spread and sparse ones packed until they look alike.",
-        scale="The scale of the axes comes from min_dist and spread and says nothing about the "
-        "data.",
+        scale="The scale of the axes comes from min_dist and spread, not from the data.",
     )
 
     @classmethod

@@ -257,7 +257,8 @@ class GaussianProcessReducer(Invertible):
         axes="The first axis is the one that rows depend on most; axes without relevance are 0.",
         distances="Rows that are near in the map are similar. Similar rows may be far apart, "
         "because the function may come back to where it was.",
-        gaps="A gap is a region where the function is uncertain; how wide it is drawn says little.",
+        gaps="A gap is a region where the function is uncertain; its width in the map has little "
+        "meaning.",
         sizes="Sizes of groups follow how much their rows differ.",
         scale="One unit is one length scale: so far apart, rows have a correlation of about half.",
     )

@@ -357,11 +357,10 @@ class BackConstrainedGPLVM(GaussianProcessReducer):
     reference = "Lawrence & Quinonero-Candela (2006)"
     aliases = ("bc-gplvm", "bcgplvm")
     reading = Reading(
-        axes="The axes have no meaning of their own; the first is the one that rows depend on "
-        "most.",
+        axes="The axes have no meaning, but the rows depend most on the first one.",
         distances="Rows that are near in the map are alike, and rows that are alike are near. Long "
         "distances mean little.",
-        gaps="A gap is a region in which the model expects no rows; its width says little.",
+        gaps="A gap is a region in which the model expects no rows; its width has little meaning.",
         sizes="Sizes of groups are stretched, here more and there less.",
         scale="One unit is one length scale: so far apart, rows have a correlation of about half.",
     )

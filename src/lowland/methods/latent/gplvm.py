@@ -321,7 +321,7 @@ class GPLVM(processes.GaussianProcessReducer):
 
     card = Card(
         keeps="rows that differ are apart in the map, on a smooth sheet with a likelihood",
-        use="for a few hundred rows to some thousands: a smooth inverse that knows its uncertainty",
+        use="for a few hundred rows to some thousands: a smooth inverse with its uncertainty",
         avoid="for distances, or to see every neighborhood: near rows may be torn apart",
         cost="O(n^3) time per step up to 2 000 rows, then O(n m^2) with m inducing points",
     )

@@ -409,7 +409,7 @@ class PPCA(Invertible):
 
     card = Card(
         keeps="the largest share of the variance that a plane can keep, from known values only",
-        use="for tables with gaps, to fill them, and to tell how well a new row fits",
+        use="for tables with gaps, to fill them, and to measure how well a new row fits",
         avoid="when columns have different units, when structure is curved",
         cost="that of PCA without gaps; with gaps O(n p q) time per step, O(n p + p q^2) memory",
     )

@@ -179,7 +179,8 @@ class Autoencoder(NetworkReducer, Invertible):
         "explains the most variance of the columns by a line.",
         distances="Rows that are near in the map have nearly the same reconstruction. Distances "
         "are not those of the data, because the surface is stretched, here more and there less.",
-        gaps="A gap is a part of the surface without rows; how wide it is drawn says little.",
+        gaps="A gap is a part of the surface without rows; its width in the map has little "
+        "meaning.",
         sizes="Sizes of groups follow how the surface is stretched, not their spread in the data.",
         scale="Each axis has mean 0 and variance 1 over the fitted rows.",
     )

@@ -162,8 +162,8 @@ class NonlinearPCA(NetworkReducer, Invertible):
         axes="The axes are curves through the data; an angle goes round.",
         distances="Rows that are near in the map are near the same piece of a curved sheet. "
         "Distances are not those of the data, because the sheet is bent and stretched.",
-        gaps="A gap is a part of the sheet that spans a region without rows; how wide it is drawn "
-        "says little.",
+        gaps="A gap is a part of the sheet that spans a region without rows; its width in the map "
+        "has little meaning.",
         sizes="Sizes of groups are stretched, here more and there less.",
         scale="Each axis has about unit variance, or is an angle in radians.",
     )

@@ -335,8 +335,8 @@ class ParametricTSNE(NetworkReducer):
         axes="The axes have no meaning. Only who is near whom can be read.",
         distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
         "between groups mean little, and so does their arrangement.",
-        gaps="Groups that stand apart are groups of mutual neighbors. A new row between two groups "
-        "is one that the network could not decide on.",
+        gaps="Separate groups are groups of mutual neighbors. A new row between two groups is one "
+        "that the network could not assign to either.",
         sizes="Sizes and densities mean nothing: the method spreads dense groups and packs sparse "
         "ones until they look alike.",
         scale="The scale of the axes has no meaning.",

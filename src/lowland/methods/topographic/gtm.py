@@ -402,7 +402,8 @@ class GTM(TopographicReducer):
     size_rules = {"n_functions": "n_centers + n_components + 1"}
 
     card = Card(
-        keeps="neighborhoods on a smooth sheet through the data; a likelihood tells how it fits",
+        keeps="neighborhoods on a smooth sheet through the data; a likelihood measures how well it "
+        "fits",
         use="for clouds and clusters of up to some hundred columns, missing values, and an inverse",
         avoid="to unroll surfaces, or for distances: the sheet is stretched between groups",
         cost="O(n p K) time per step for K nodes, O(n p + K p) memory",
@@ -418,8 +419,8 @@ class GTM(TopographicReducer):
         "axes.",
         distances="Rows that are near in the map are near the same piece of the sheet. Distances "
         "are not those of the data, because the sheet is stretched, here more and there less.",
-        gaps="A gap is a part of the sheet that spans a region without rows; how wide it is drawn "
-        "says little.",
+        gaps="A gap is a part of the sheet that spans a region without rows; its width in the map "
+        "has little meaning.",
         sizes="Sizes of groups follow the number of rows more than their spread.",
         scale="The map is the square from -1 to 1.",
     )

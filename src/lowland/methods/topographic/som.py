@@ -178,7 +178,7 @@ class SOM(TopographicReducer):
     reading = Reading(
         axes="The axes are those of the grid. They begin as principal axes and bend with the data.",
         distances="Rows that are near in the map are similar. Steps of the same length differ in "
-        "what they mean; the U-matrix tells how much.",
+        "what they mean; the U-matrix shows how much.",
         gaps="The units of a gap have few rows: the data are sparse there, or a group ends.",
         sizes="A group gets units in proportion to its rows, about, so a dense group looks large.",
         scale="One step of the grid is 1; the axes have no unit.",

@@ -417,7 +417,7 @@ class DiffeomorphicMap(Invertible):
     reading = Reading(
         axes="The axes are principal axes, bent so that the rows lie near them.",
         distances="Rows that are near in the data are near in the map. Rows that are near in the "
-        "map may differ in what was squeezed flat.",
+        "map may differ in the directions that were flattened.",
         gaps="A gap in the map is a gap in the data, because space is not torn.",
         sizes="Regions are stretched and squeezed smoothly, so sizes of groups in different places "
         "compare only roughly.",

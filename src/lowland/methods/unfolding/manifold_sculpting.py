@@ -371,7 +371,8 @@ class ManifoldSculpting(Reducer):
 
     card = Card(
         keeps="distances to neighbors, and straight lines through them",
-        use="to flatten bent and rolled sheets, also with holes; where some places are known",
+        use="to flatten bent and rolled sheets, also with holes; if the places of some rows are "
+        "known",
         avoid="for clusters, closed surfaces, and where the result must not depend on a seed",
         cost="O(n k^2 p) time once and O(n k q) in each of 600 passes or more, O(n (k + p)) memory",
     )

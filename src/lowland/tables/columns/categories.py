@@ -367,5 +367,5 @@ def why_refused(table: Table, options: TableOptions, taking_part: Sequence[str] 
     total = count(n_features + n_apart + len(guesses), "column")
     return (
         f"{table.source}: only {n_features} of {total} would be mapped ({mapped}). Set aside "
-        f"without being asked: {'; '.join(apart)}. Say what is meant: {'; '.join(ways)}."
+        f"automatically: {'; '.join(apart)}. Choose: {'; '.join(ways)}."
     )

@@ -233,7 +233,7 @@ def _all_different(column: pl.Series) -> bool:
 def _named_id(column: pl.Series, words: tuple[str, ...]) -> tuple[int, str] | None:
     """How sure the name is, the surest first, and the reason; None for no id."""
     if is_text(column.dtype):  # a label at any rate; the row id if it has one value per row
-        return 0, "its name says so, and no value occurs twice"
+        return 0, "its name suggests it, and no value occurs twice"
     if not _is_whole(column):
         return None
     different = _all_different(column)

@@ -142,7 +142,7 @@ def _set_apart(
         beside = [name for name in beside if name != id_name]
     if beside:
         shown = listing(beside, 4, quote=False)
-        notes.append(f"numbers beside the vector are labels: {shown} (--use takes them back)")
+        notes.append(f"numbers outside of the vector are labels: {shown} (--use maps them)")
     labels = (*contents.labels, *beside)
     return dataclasses.replace(contents, labels=labels, id_name=id_name, notes=tuple(notes))
 

@@ -395,7 +395,7 @@ class _Sample(NamedTuple):
         place = text_chunks.Place(self.path, self.name, self.begin)
         text = plain.parse(body, place, len(text_chunks.record_starts(body)), names, ())
         if text.height != frame.height:
-            raise unreadable(self.name, "delimited text", "blank lines stand between its rows")
+            raise unreadable(self.name, "delimited text", "there are blank lines between its rows")
         written = []
         for name in names:
             how = text_chunks.decided(text[name], frame[name], decimal_comma)

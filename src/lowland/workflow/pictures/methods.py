@@ -140,10 +140,9 @@ def _uncertainty(scene: Scene) -> Drawn | None:
     if scene.fit.Y.shape[1] != 2:
         return None
     caption = (
-        "Uncertainty: the darker the background, the less the model knows what a row would be "
-        "like there. Gray gaps between groups hold no rows; places in them, and new rows placed "
-        "there, are guesses. The numbers are standard deviations of a value, as the method saw "
-        "the table."
+        "Uncertainty: the darker the background, the less certain the model is about a row at this "
+        "place. Gray gaps between groups hold no rows; places in them, and new rows placed there, "
+        "are guesses. The numbers are standard deviations of a value, as the method saw the table."
     )
     return Drawn(picture_of(scene.prepared.table, scene.fit, scene.color), caption)
 
