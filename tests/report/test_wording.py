@@ -29,7 +29,7 @@ def measure(value, pca=None, random=None):
         (0.99, "almost always near"),
         (0.90, "mostly near"),
         (0.70, "are not near"),
-        (0.55, "almost nothing"),
+        (0.55, "almost unrelated"),
     ],
 )
 def test_trust_is_judged_by_its_way_from_chance_to_perfect(value, words):
