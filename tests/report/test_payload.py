@@ -169,7 +169,7 @@ def test_ids_that_are_too_long_together_become_numbers_of_rows(summary, monkeypa
     rows = np.array([3, 7, 11])
     monkeypatch.setattr(payload, "MOST_ID_TEXT", 20)
     assert ids_of(pack_ids(ids, rows), 3) == ["3", "7", "11"]
-    assert "numbers of rows, from 0, stand for them" in render(summary)
+    assert "the page shows row numbers, from 0, instead" in render(summary)
     monkeypatch.setattr(payload, "MOST_ID_TEXT", total)
     assert "numbers of rows" not in render(summary)
 

@@ -168,10 +168,10 @@ def test_stability_and_chance_say_their_numbers(checked):
     stability, chance = (words(section(page, name)) for name in ("stability", "chance"))
     assert "Two of them share 56\u202f% of the 15 nearest map neighbors" in stability
     assert re.findall(r"\d\.\d\d to \d\.\d\d \D+", stability) == [
-        "0.20 to 0.62 Does not come again: do not build on it ",
-        "0.60 to 0.80 Comes again in part ",
-        "0.85 to 0.95 Comes again in other maps ",
-        "0.88 to 0.97 Comes again in other maps",
+        "0.20 to 0.62 Not found again: do not rely on it ",
+        "0.60 to 0.80 Found again in part ",
+        "0.85 to 0.95 Found again in other maps ",
+        "0.88 to 0.97 Found again in other maps",
     ]
     assert "A refit of the data keeps 53\u202f% of the neighbors, shows 3 islands" in chance
     assert "Data without structure keeps 25\u202f% of the neighbors, shows 1 island" in chance

@@ -80,7 +80,7 @@ def make_trust(Y, refits=True, misplaced=4):
             Sentence("points", "caution", f"{misplaced} points lie far from home."),
             Sentence("gaps", "serious", "The gap between islands 1 and 2 is not in the data."),
             Sentence("merged", "caution", "Island 3 holds two groups."),
-            Sentence("stability", "serious", "Island 2 does not come again in refits."),
+            Sentence("stability", "serious", "Island 2 is not found again in refits."),
             Sentence("chance", "fine", "The map shows far more than chance would."),
             Sentence("contrast", "fine", "The islands are separate in the data."),
         ],

@@ -184,7 +184,7 @@ STABLE, UNSTABLE = 0.75, 0.6  # Hennig's limits for the mean Jaccard index
 
 
 class IslandStability(NamedTuple):
-    """How well an island comes again: mean Jaccard index, and its 90 % interval."""
+    """How well an island is found again: mean Jaccard index, and its 90 % interval."""
 
     island: int
     jaccard: float

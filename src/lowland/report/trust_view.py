@@ -233,9 +233,9 @@ MEANINGS = {
 }
 VERDICTS = ("not in the data", "unclear", "bridged", "real")  # the most serious first
 STABILITIES = {
-    "stable": "Comes again in other maps",
-    "doubtful": "Comes again in part",
-    "unstable": "Does not come again: do not build on it",
+    "stable": "Found again in other maps",
+    "doubtful": "Found again in part",
+    "unstable": "Not found again: do not rely on it",
 }
 # What the numbers about the contrast of a map are, by their fields.
 CONTRASTS = {

@@ -48,7 +48,7 @@ class OtherMap(NamedTuple):
 
 
 class Stability(NamedTuple):
-    """How much of the map comes again in refits on subsamples, with other seeds."""
+    """How much of the map is found again in refits on subsamples, with other seeds."""
 
     points: np.ndarray  # (n,) share of 15 map neighbors that two refits share; NaN if not measured
     agreement: float  # mean of the points

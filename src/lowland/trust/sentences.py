@@ -1,4 +1,4 @@
-"""One sentence for each question about a map, for people who read nothing else.
+"""One sentence for each question about a map: the summary for people in a hurry.
 
 An island is a cluster of the map as the eye sees it: a hill of the density of its points.
 """
