@@ -31,7 +31,7 @@ class Reducer(Estimator):
     with an inverse also inherits from :class:`Invertible`.
 
     The traits below are facts about a method. The command line, the report, the documentation and
-    the tests read them; nobody derives them from the name of a family or by trial.
+    the tests read them; they are never derived from the name of a family or by trial.
     """
 
     n_components: Any = param(Integer(1), default=2, kw_only=False)

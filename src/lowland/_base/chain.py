@@ -1,7 +1,7 @@
 """Models made of fitted models: steps one after another, and one map of several tables.
 
 A :class:`Chain` prepares the columns, reduces them and makes the map. In a :class:`JointModel` each
-table has a preparation of its own, and all share one map.
+table has its own preparation, and all share one map.
 """
 
 from __future__ import annotations

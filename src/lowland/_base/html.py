@@ -16,7 +16,7 @@ def html_table(
 ) -> str:
     """A table; None is an empty cell, and a float has four digits.
 
-    ``left_out`` is the number of rows that are not shown, which a last line tells.
+    ``left_out`` is the number of rows that are not shown; a last line states it.
 
     >>> html_table(["a", "b"], [[1, "<i>"]], "two")
     '<table><caption>two</caption><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>&lt;i&gt;</td></tr></tbody></table>'

@@ -116,7 +116,7 @@ class Stop:
 
 @contextlib.contextmanager
 def noticed(act: Callable[[], bool] = lambda: True) -> Iterator[Stop]:
-    """While the block runs, the first Ctrl-C calls ``act``, and the result tells that it came.
+    """While the block runs, the first Ctrl-C calls ``act``; the result records it.
 
     The second one does what it did before, and so does the first if ``act`` returns False.
     """

@@ -66,8 +66,8 @@ def available_memory(root: str | Path = "/") -> int:
 
     Limits are those of the process (``ulimit -v`` and ``ulimit -d``), of which what it uses now is
     subtracted. ``LOWLAND_MEMORY_LIMIT`` overrides all of it. Where the system does not tell what is
-    free (macOS), it is the installed memory; where it tells nothing (Windows), a huge number.
-    ``root`` is the root of the file system, for tests.
+    free (macOS), it is the installed memory; where the system does not report it (Windows), a huge
+    number. ``root`` is the root of the file system, for tests.
     """
     override = os.environ.get(VARIABLE, "").strip()
     if override:
@@ -115,7 +115,7 @@ def _left_in_group(group: Path) -> int | None:
     ):
         limit, used = read_numbers(group / limit_file), read_numbers(group / used_file)
         if limit and used:
-            # pages of files nobody uses are counted as used, but the kernel gives them back
+            # unused pages of files are counted as used, but the kernel gives them back
             cache = _field(group / "memory.stat", cache_field) or 0
             return limit[0] - max(0, used[0] - cache)
     return None

@@ -63,7 +63,7 @@ def _time_left(phase: Phase, now: float) -> str:
 
 
 class Display:
-    """What a monitor tells: a phase begins, moves on, and ends when its work is complete."""
+    """What a monitor reports: a phase begins, moves on, and ends when its work is complete."""
 
     INTERVAL = 0.0  # seconds between two signs of one phase
 
@@ -235,7 +235,7 @@ class Monitor:
         loss: float | None = None,
         total: int | None = None,
     ) -> bool:
-        """Report that step ``i`` (the first is 1) is done; True: stop now, keep what there is.
+        """Report that step ``i`` (the first is 1) is done; True: stop now, keep the present state.
 
         ``embedding`` may be a function that makes the array; it is called only for a callback.
         Once stopped, every later call is True and the callback rests, so that a run of several

@@ -131,7 +131,7 @@ class Options:
 def takes_options(
     **holders: tuple[type[Options], Sequence[str]],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a function options as keywords of its own.
+    """Give a function options as keywords.
 
     ``table=(TableOptions, names)`` replaces the keyword ``table`` of the function, which gets the
     named options as one object. The signature and the documentation show each option. The first

@@ -194,7 +194,7 @@ def fitted(
     ``optional`` attribute may be None. Only one with ``allows_nan`` may hold NaN. ``meaning`` is
     what the contents satisfy (``_base/models/checks.py``), as far as compiled code and shapes need
     it; an array of integers needs one. Only a ``sparse`` attribute may be a CSR matrix, and only
-    one that ``may_be_empty`` may have a size of 0. ``init`` only tells type checkers that this is
+    one that ``may_be_empty`` may have a size of 0. ``init`` only shows type checkers that this is
     not a parameter.
     """
     meanings = meaning if isinstance(meaning, tuple) else (meaning,)

@@ -6,7 +6,7 @@ either. Every sparse matrix that enters the library passes through :func:`compre
 
 Cost: two passes over the column numbers, one that finds all of them inside and one that finds them
 ascending. Measured on one core: 14 ms for 70 000 x 784 and for 200 000 x 5 000 with 10 million
-stored values each, beside 7 s and 9 s for two axes of PCA (``benchmarks/checks.py``).
+stored values each, compared with 7 s and 9 s for two axes of PCA (``benchmarks/checks.py``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def compressed_rows(X: Any, argument: str = "X") -> Any:
     """X, of any sparse format, as CSR with ascending columns and each entry stored once.
 
     Its arrays are those of X where they are so already. X itself is not modified. ``DataError``
-    tells which part of a malformed matrix is wrong.
+    states which part of a malformed matrix is wrong.
     """
     well_formed(X, argument)
     return as_csr(X)
@@ -180,7 +180,7 @@ def _not_whole(X: Any, name: str) -> str | None:
 def _outside(
     name: str, indices: np.ndarray, size: int, indptr: np.ndarray | None = None
 ) -> str | None:
-    """The first index that is not below ``size``; ``indptr`` tells where parts of them start.
+    """The first index that is not below ``size``; ``indptr`` has the starts of their parts.
 
     Where the indices of every part ascend, the first and the last of each tell.
     """

@@ -61,8 +61,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
     ``None`` means all the cores the process may use, a positive number means itself, and negative
     numbers count from the end as in joblib: -1 all cores, -2 all but one, never fewer than 1.
-    Within :func:`limit_threads`, "all cores" are at most so many. Whoever runs kernels asks here
-    first, so this is also where a wrong ``LOWLAND_INSTRUCTION_SET`` is told.
+    Within :func:`limit_threads`, "all cores" are at most so many. All code that runs kernels asks
+    here first, so a wrong ``LOWLAND_INSTRUCTION_SET`` is also reported here.
 
     >>> resolve_n_jobs(3)
     3

@@ -79,8 +79,8 @@ Packed = bytes | Path  # a pickled object, or a file with it that all workers se
 
 
 class Shared:
-    """An object that many tasks of a job use. Its size is told to the scheduler, which counts it
-    when it decides where a task runs."""
+    """An object that many tasks of a job use. Its size is reported to the scheduler, which counts
+    it when it decides where a task runs."""
 
     def __init__(self, value: Any, size: int) -> None:
         self.value, self.size = value, size

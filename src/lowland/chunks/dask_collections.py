@@ -28,7 +28,7 @@ from lowland._base.threads import limit_threads
 from lowland._base.validation import FLOATS, column_names
 
 NUMBERS = {"float", "int", "uint", "bool"}
-TARGET = "y"  # the name of labels that came beside a collection
+TARGET = "y"  # the name of labels that came with a collection
 
 
 class Columns(NamedTuple):

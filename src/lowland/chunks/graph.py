@@ -369,7 +369,7 @@ def knn_graph(
     """The k nearest other rows of every row of a table, approximately, with measured recall.
 
     The same files and seed give the same graph on any engine, for any ``n_jobs``. Cost about
-    O(copies n), beside four passes over the table; memory 8 n k bytes for the graph, and one part;
+    O(copies n), and four passes over the table; memory 8 n k bytes for the graph, and one part;
     disk ``copies`` times the table while it runs.
 
     Parameters

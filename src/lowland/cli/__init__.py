@@ -15,7 +15,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the program and return its exit code.
 
     0 done, 1 stopped early with a partial result written, 2 bad input, 3 a defect, 130 Ctrl-C and
-    143 SIGTERM before there was anything to keep, 141 nobody reads the output any more.
+    143 SIGTERM before there was anything to keep, 141 the reader of the output has closed it.
 
     Without ``argv`` the arguments are those of the process, which ends afterwards.
     """

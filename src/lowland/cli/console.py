@@ -25,7 +25,7 @@ LONGEST = 1500  # characters of a line on stderr; names may have thousands
 
 @contextlib.contextmanager
 def _named_stdout() -> Iterator[None]:
-    """Failures of the block are those of standard output, unless nobody reads it any more."""
+    """Failures of the block are those of standard output, unless its reader has closed it."""
     try:
         yield
     except OSError as error:
@@ -61,7 +61,7 @@ def complain(text: str, kind: str = "error") -> None:
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
     if len(line) > LONGEST:
         line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
-    with contextlib.suppress(OSError, ValueError):  # nobody reads it: the exit code has to do
+    with contextlib.suppress(OSError, ValueError):  # no reader: only the exit code is left
         if sys.stderr is not None:
             _write(f"lowland: {kind}: {line}", sys.stderr)
             sys.stderr.flush()
@@ -156,7 +156,7 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 def preparation_lines(source: str, log: Sequence[str]) -> list[str]:
-    """What became of a table, the first line beside its name."""
+    """How a table was prepared, the first line after its name."""
     return [f"{source}: {log[0]}", *(f"  {line}" for line in log[1:])]
 
 
@@ -164,7 +164,7 @@ def preparation_lines(source: str, log: Sequence[str]) -> list[str]:
 
 
 def beside(row: Any) -> str:
-    """A measure, beside that of a PCA map and of a random one."""
+    """A measure, with that of a PCA map and of a random one."""
     others = [("PCA", row.pca), ("chance", row.random)]
     told = ", ".join(f"{who} {value:.2f}" for who, value in others if value is not None)
     return f"{row.value:.3f} ({told})"

@@ -17,7 +17,7 @@ CATALOG: dict[str, Callable[..., Dataset]] = {
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__annotations__.get("return") == "Dataset" and not name.startswith("_")
 }
-# Tables of distances between rows, told apart without loading them.
+# Tables of distances between rows, recognized without loading them.
 DISTANCES = frozenset({"australia", "breakfast", "ekman", "eurodist", "morse", "uscities"})
 
 

@@ -337,7 +337,7 @@ class Comparison:
     def pairs(self, most: int = PAIR_ROWS) -> Pairs:
         """All pairs of the measured rows; with ``sample="auto"`` of at most ``most`` rows.
 
-        Such measures cost little per column but much memory, so that they draw rows of their own.
+        Such measures cost little per column but much memory, so that they draw their own rows.
         """
         rows = np.arange(self.n) if self._pair_rows is None else self._pair_rows
         if self.options.automatic and len(rows) > most:

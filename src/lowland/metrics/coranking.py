@@ -282,7 +282,7 @@ def lcmc(
 ) -> Measured | list[Measured]:
     """LCMC(k) = Q(k) - k / (n - 1): the recall less what chance would give (Chen & Buja 2009).
 
-    The local continuity meta-criterion. Its largest value over k tells at which scale a map is
+    The local continuity meta-criterion. Its largest value over k shows at which scale a map is
     most faithful. Parameters as in :func:`neighbor_recall`.
 
     References

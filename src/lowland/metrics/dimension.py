@@ -391,8 +391,8 @@ def chance_shares(
 ) -> np.ndarray:
     """The share of the variance that each principal component would have by chance.
 
-    Components with a larger share than chance gives are worth a look; later ones cannot be told
-    from noise.
+    Components with a larger share than chance gives are worth a look; later ones cannot be
+    distinguished from noise.
 
     Parameters
     ----------

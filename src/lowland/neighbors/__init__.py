@@ -1,4 +1,4 @@
-"""Nearest neighbors, as a result of their own or as input of a method instead of data.
+"""Nearest neighbors, as a result or as input of a method instead of data.
 
 >>> from lowland.datasets import iris
 >>> from lowland.neighbors import KNNTransformer, knn_graph

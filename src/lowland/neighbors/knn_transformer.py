@@ -165,7 +165,7 @@ class KNNTransformer(Estimator):
     are equal. Neighbors are ordered by distance, and ties by row number. The result does not
     depend on ``n_jobs``. float32 rows give float32 distances.
 
-    Cost: as :func:`knn_graph`; memory O(n k) beside the rows.
+    Cost: as :func:`knn_graph`; memory O(n k) in addition to the rows.
 
     Examples
     --------

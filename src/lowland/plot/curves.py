@@ -329,7 +329,7 @@ def curse(X: Any = None, *, title: str | None = None, random_state: int = 0) -> 
     Parameters
     ----------
     X : array or data frame of shape (n_rows, n_columns), optional
-        A table, whose distances are drawn beside those of uniform random data of the same size.
+        A table, whose distances are drawn next to those of uniform random data of the same size.
         Columns count as they are; divide them by their deviations if their units differ. Of more
         than 1 000 rows a random sample is drawn. None draws uniform data of 2, 10 and 100 columns.
     title : str, optional

@@ -173,7 +173,7 @@ def component_planes(
 ) -> Figure:
     """Draw one small picture per column: its value in each unit.
 
-    Columns whose pictures look alike vary together. Each picture has a scale of its own, from the
+    Columns whose pictures look alike vary together. Each picture has its own scale, from the
     lowest to the highest value in any unit, which is written above it.
 
     Parameters

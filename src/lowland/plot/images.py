@@ -34,7 +34,7 @@ def eigen_images(
     """Draw the mean image and the first components as images.
 
     Red pixels grow with the score, blue ones fall, white ones do not take part; each component has
-    a scale of its own, symmetric around zero.
+    its own scale, symmetric around zero.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def recognition_strip(
     mean, components, image_shape, title
         See :func:`reconstruction_strip`.
     labels, known_labels : arrays of shape (n_images,) and (n_known,), optional
-        Who is in the pictures; None or NaN: nobody that is known. If both are given, the name
+        The persons in the pictures; None or NaN: an unknown person. If both are given, the name
         below is green where the nearest picture shows the same and red where it does not.
 
     Returns

@@ -219,11 +219,11 @@ def scatter_map(
     center : float, optional
         For numbers: a special value, such as 0, where two palettes meet.
     center_labels : bool, default=False
-        Write the names of the categories into the map, where each is densest, not beside it.
+        Write the names of the categories into the map, where each is densest, not next to it.
     density : bool, optional
         Shade by density, or draw all points one by one. None shades more than 100 000 points.
     names : sequence of str, optional
-        One per row, written beside the points of a map of two dimensions; for some dozen rows.
+        One per row, written next to the points of a map of two dimensions; for some dozen rows.
     background : function, optional
         Of places (m, 2), giving a number for each: the plane of a map of two dimensions is gray
         where it is high, such as the ``uncertainty`` of a :class:`lowland.GPLVM`.
@@ -257,7 +257,7 @@ def scatter_map(
 
 
 def write_row_names(axes: Axes, names: Sequence[str], Y: np.ndarray) -> None:
-    """Write the name of each row beside its point; only maps of two dimensions have room."""
+    """Write the name of each row next to its point; only maps of two dimensions have room."""
     names = one_each(names, [""] * len(Y), "names", "rows of the map")
     if Y.shape[1] == 2:
         written = [one_line(name, NAME_LENGTH) for name in names]
@@ -428,7 +428,7 @@ def tiled_map(
     center : float, optional
         For numbers: a special value, such as 0, where two palettes meet.
     names : sequence of str, optional
-        One per row, written beside the points; for some dozen rows.
+        One per row, written next to the points; for some dozen rows.
 
     Returns
     -------

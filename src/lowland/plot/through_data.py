@@ -229,7 +229,7 @@ def biplot(
     n_arrows : int, default=12
         How many variables to draw, the longest first.
     shares : array of shape (n_components,), optional
-        Shares of the variance, as ``PCA.explained_variance_ratio_``, written beside the axes
+        Shares of the variance, as ``PCA.explained_variance_ratio_``, written next to the axes
         unless these have ``axis_names``.
 
     Returns

@@ -120,7 +120,7 @@ def trust_map(
 ) -> Figure:
     """Draw a map and its errors: missing neighbors, strangers, homes of misplaced points, gaps.
 
-    The color of a point tells two shares at once: blue, neighbors of the data are missing around
+    The color of a point shows two shares at once: blue, neighbors of the data are missing around
     it; orange, strangers surround it; black, both; light grey, neither. Arrows lead from misplaced
     points to where their neighbors are. Islands have their numbers, with a second ring around those
     that hold two groups. A line joins two islands whose gap is not in the data; it is dashed where

@@ -23,7 +23,7 @@ FORMATS = (
     *_CLOCKS,
 )
 ISO = tuple(form for form in FORMATS if form.startswith(("%Y-%m-%d", "%H")))
-# Only the order of day and month differs; a day above 12 tells which one it is.
+# Only the order of day and month differs; a day above 12 shows which one it is.
 _TWINS = {"%m/%d/%Y": "%d/%m/%Y", "%d/%m/%Y": "%m/%d/%Y"}
 LOOKED_AT = 100  # values, before the whole column is read
 

@@ -56,7 +56,7 @@ class Orientation(Declared):
         """Learn the turn R with the largest sum of (R^T offset) . direction.
 
         The map is not mirrored if all directions, or all offsets, lie on one line: then nothing
-        tells its two sides apart.
+        distinguishes its two sides.
         """
         U, S, Vt = thin_svd(np.einsum("ni,nj->ij", offsets, directions))
         on_one_line = len(S) > 1 and S[-1] <= 1e-9 * S[0]

@@ -41,8 +41,8 @@ GIVEN = (
 def how_to_read(method: str, learned_from: str | None = None) -> list[str]:
     """Sentences for one method; only the general ones if it is not a method of this library.
 
-    ``learned_from`` is the column that the method was given beside the rows. A method that always
-    needs such a column says itself what follows from it.
+    ``learned_from`` is the column that the method was given in addition to the rows. A method that
+    always needs such a column says itself what follows from it.
     """
     if method in registry.modules(registry.ALIGNMENT):
         return [*registry.get_alignment(method).reading, *EVERY_MAP]

@@ -330,7 +330,7 @@ def pack_page(summary: Summary) -> dict[str, Any]:
         packed["values"] = {**pack_values(chosen.values), "given": chosen.given}
     packed["neighbors"] = pack_neighbors(summary, rows)
     packed["images"] = pack_images(summary.get("images"), rows, len(summary["ids"]))
-    # That a pixel is high in an island tells a reader nothing.
+    # A high pixel does not describe an island for a reader.
     numbers = None if chosen is None or summary.get("images") is not None else chosen.values
     labels = {name: payload.pick(given, rows) for name, given in summary["labels"].items()}
     for entry in packed["maps"]:

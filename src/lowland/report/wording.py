@@ -13,7 +13,7 @@ from lowland.report.summary import Measure
 UNKNOWN = "\u2013"
 Z95 = 1.96  # standard errors to each side of a 95 % interval
 
-# What a measure says, by its value: near 1, good, poor, and no better than a random map.
+# The meaning of a measure, by its value: near 1, good, poor, and no better than a random map.
 VERDICTS: Mapping[str, tuple[str, str, str, str]] = {
     "trustworthiness": (
         "Points that are neighbors in the map are almost always near in the data",
@@ -78,7 +78,7 @@ def words(name: str) -> str:
 
 
 def sentence(name: str, measure: Measure) -> str:
-    """What one measure says about this map, compared with PCA and a random map."""
+    """What one measure means for this map, compared with PCA and a random map."""
     value, chance = measure["value"], measure["random"]
     if not math.isfinite(value):
         return "This could not be measured here."

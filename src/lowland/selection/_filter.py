@@ -1,4 +1,4 @@
-"""Filters: every column gets a score of its own, and the best are kept."""
+"""Filters: every column gets a score, and the best are kept."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from lowland.selection._filter import constant_columns
 class Path(NamedTuple):
     """The sets of columns that a wrapper found, by their size: ``plot(path.sizes, path.scores)``.
 
-    ``errors`` are standard errors over the folds, ``support`` tells the columns of each set.
+    ``errors`` are standard errors over the folds, ``support`` has the columns of each set.
     """
 
     sizes: np.ndarray

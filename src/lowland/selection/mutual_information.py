@@ -16,7 +16,7 @@ from lowland.selection._filter import Filter
 
 
 class MutualInformation(Filter):
-    """Keep the columns that tell most about a target: I(x; y) = H(x) + H(y) - H(x, y), in nats.
+    """Keep the columns most informative on a target: I(x; y) = H(x) + H(y) - H(x, y), in nats.
 
     It sees any relation between one column and the target, not only linear ones; 0 means none. It
     needs some hundred rows, and looks at each column alone. The estimate uses nearest neighbors

@@ -59,7 +59,7 @@ class Contents:
     names, or a sparse one whose names, if any, are ``matrix_names``; then every column of
     ``frame`` is a label. ``unread`` are columns of numbers that were not asked for, ``left_out``
     those of nested or binary values, which were not read. ``declared`` says that the source itself
-    tells features from labels.
+    distinguishes features from labels.
     """
 
     frame: pl.DataFrame
@@ -135,7 +135,7 @@ def named_matrix(
 
 
 def _numbered(names: Sequence[str], notes: list[str]) -> tuple[str, ...]:
-    """Distinct names; a note tells that equal ones were given numbers."""
+    """Distinct names; a note states that equal ones were given numbers."""
     taken, unique = {*names}, {}
     for name in names:
         free = name
@@ -159,7 +159,7 @@ def free_name(name: str, taken: Sequence[str]) -> str:
 
 
 def free_id(names: Collection[str]) -> str:
-    """What the column is called that names the rows and has no name of its own."""
+    """The name given to the column that names the rows, if the file has no name for it."""
     return "index" if "row" in names else "row"
 
 

@@ -74,7 +74,7 @@ def copy_stream(path: Path, copy: Path) -> None:
 
 
 def _first_byte(path: Path, source: IO[bytes]) -> bytes:
-    """Wait for a writer; refuse a pipe that nobody opens for writing. May read one byte."""
+    """Wait for a writer; refuse a pipe that no program opens for writing. May read one byte."""
     descriptor = source.fileno()
     if os.name == "nt" or not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         return b""

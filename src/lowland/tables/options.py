@@ -24,7 +24,7 @@ class Codes(Names):
 
 
 class Steps(Names):
-    """Steps of a normalization; "none" is a step of its own, that nothing else goes with."""
+    """Steps of a normalization; "none" cannot be combined with other steps."""
 
     def allows(self, value: Any) -> bool:
         from lowland.preparation._scales import STEPS
@@ -81,7 +81,7 @@ ALIGNING = (
 
 @dataclasses.dataclass(frozen=True)
 class TableOptions(Options):
-    """What the user says about a table: which columns take part, and how they are prepared.
+    """The options of a table: which columns take part, and how they are prepared.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class TableOptions(Options):
 
     @classmethod
     def from_keywords(cls, data: Any, given: Mapping[str, Any]) -> TableOptions:
-        """The options; labels given as values are told from names of columns."""
+        """The options; labels given as values are distinguished from names of columns."""
         found = dict(given)
         names, beside = _labels(data, found.pop("labels", None))
         target = found.pop("target", None)

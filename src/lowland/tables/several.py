@@ -172,7 +172,7 @@ def read_several(paths: Sequence[str], request: Request) -> Contents:
     short = [Path(path).name for path in paths]
     short = short if len({*short}) == len(short) else [*paths]
     names = np.repeat(np.array(short, dtype=object), [part.n_rows for part in parts])
-    # Notes that all files have are told once, others with the name of the file.
+    # Notes that all files have are given once, others with the name of the file.
     notes = [note for note in first.notes if all(note in part.notes for part in parts)]
     for path, part in zip(paths, parts, strict=True):
         notes += [f"{path}: {note}" for note in part.notes if note not in notes]

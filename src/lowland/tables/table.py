@@ -68,7 +68,7 @@ class Table:
     notes : tuple of str
         Decisions of the reader that a person should know.
     sparse_names : tuple of str or None
-        Names of the columns of a sparse matrix, which has no names of its own.
+        Names of the columns of a sparse matrix, which itself has none.
     image_shape : tuple of int or None
         Height and width, and 3 for colors, when each row is an image.
     source_rows : ndarray of int or None
@@ -78,7 +78,7 @@ class Table:
     guesses : tuple of Guess
         Columns that were set aside because they look like ids or classes, with the reasons.
     by_type : tuple of str
-        Labels that nobody chose: columns that are not numbers.
+        Labels that were not chosen by the caller: columns that are not numbers.
     left_out : tuple of str
         Columns of nested or binary values, which have no role.
     """
@@ -192,7 +192,7 @@ def read_table(
     (``.arrow``, ``.feather``, ``.ipc``), NDJSON (``.ndjson``, ``.jsonl``), NPY, NPZ (also what
     ``scipy.sparse.save_npz`` wrote), MatrixMarket (``.mtx``), Excel (``.xlsx``, with the extra
     ``lowland[excel]``) and H5AD (with the extra ``lowland[anndata]``), each also compressed by gzip
-    (``.csv.gz``). A file is read by what it holds if its name says something else. A folder of
+    (``.csv.gz``). A file is read by its content if the suffix does not match it. A folder of
     images of equal size gives one row per image, and a folder of 10x Genomics one row per cell.
     What needs more memory than the process may use is refused before it is read.
 
@@ -229,7 +229,7 @@ def read_table(
         Columns that get no role.
     guess : bool, default=True
         Whether whole numbers that look like ids (``article_id``, or numbers in sequence) or
-        classes (``type``, ``cluster``) are set aside; ``guesses`` of the table tells which and
+        classes (``type``, ``cluster``) are set aside; ``guesses`` of the table states which and
         why. An array has no names, and nothing in it is set aside.
     spelling : Spelling
         How notes name the option that takes a guess back.

@@ -274,7 +274,8 @@ def parameter_plateau(
     Returns
     -------
     Plateau
-        Values ascending, with their excess, overlap and map; ``sentence`` says it in words.
+        Values ascending, with their excess, overlap and map; ``sentence`` states the result in
+        words.
 
     Notes
     -----
@@ -355,7 +356,7 @@ def _drawn(X: Any, most: int, seed: int, threads: int) -> _Rows:
 def _maps(
     cls: type[Reducer], options: dict[str, Any], some: _Rows, seed: int, phase: Phase
 ) -> list[np.ndarray]:
-    """Maps of the data, of the null, and of the two parts; the last with a seed of its own."""
+    """Maps of the data, of the null, and of the two parts; the last with its own seed."""
     tables = [some.data, some.null, *(some.data[part] for part in some.parts)]
     maps = []
     for table, its_seed in zip(tables, (seed, seed, seed, seed + 1), strict=True):

@@ -140,7 +140,7 @@ QUANTILE = 0.95  # of the null: what keeps more is more than chance
 def chance_of_map(
     source: Refits, first: OtherMap, first_map: np.ndarray, monitor: Monitor
 ) -> Chance:
-    """A refit of some rows beside a map of as many rows without structure, made the same way."""
+    """A refit of some rows and a map of as many rows without structure, made the same way."""
     rows, part = first.rows, RefitPart(first.rows, is_null=True)
     with monitor.phase("chance", total=1) as phase:
         null = source.null_of(rows, np.random.default_rng([source.seed, 2]))

@@ -137,7 +137,7 @@ def perturbation_score(
     -----
     With the row itself among its neighbors, its old place would hold the moved row, the more the
     more columns there are. Its repulsion, one of n, remains. The work is done by as many threads as
-    the ``n_jobs`` of the model says; the result does not depend on it.
+    the ``n_jobs`` of the model allows; the result does not depend on it.
 
     References
     ----------

@@ -142,7 +142,7 @@ class OptionalStages:
 
 
 def reason_of(error: BaseException) -> str:
-    """The message of an error; one that nobody foresaw is preceded by its kind."""
+    """The message of an error; an unexpected one is preceded by its kind."""
     said = " ".join(str(error).split())
     if isinstance(error, OSError | MemoryError) or type(error).__module__.startswith("lowland"):
         return said or type(error).__name__

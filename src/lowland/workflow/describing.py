@@ -29,7 +29,8 @@ from lowland.workflow.summary import table_facts
 def perplexities_of(X: Any, filled: bool, settings: RunSettings) -> dict[str, Any]:
     """The plateau of the perplexity on prepared rows; only a sentence if there are too few.
 
-    ``filled`` tells that the means of columns stand for missing values, which is said.
+    ``filled`` states that missing values were filled with the means of columns; the result reports
+    it.
     """
     # here: it needs t-SNE and the measures, which a description alone does not
     from lowland.trust.plateau import FEWEST_ROWS, perplexity_plateau
@@ -163,7 +164,7 @@ def _roles(table: Table) -> dict[str, Any]:
 
 
 def _of_distances(D: Any, settings: RunSettings) -> dict[str, Any]:
-    """What can be told about a matrix of distances, which has no columns to choose or scale."""
+    """The description of a matrix of distances, which has no columns to choose or scale."""
     stored = D.nnz if is_sparse(D) else D.size - int(np.isnan(D).sum())
     # Pairs that are not known have no neighbors to measure.
     complete = not is_sparse(D) and stored == D.size

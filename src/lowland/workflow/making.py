@@ -190,7 +190,7 @@ def choose(data: Any, cls: type[Reducer], options: RunOptions) -> Choice:
 def size_note(
     data: Any, cls: type[Reducer] | None, table: TableOptions, settings: RunSettings
 ) -> str | None:
-    """Why a table is read in chunks although nobody asked for it; None if it is read as a whole.
+    """Why a table is read in chunks without a request; None if it is read as a whole.
 
     The table is held against the memory first. Where it takes a large part of it, the estimate of
     the method counts, too.
@@ -221,7 +221,7 @@ def size_note(
 
 
 def is_small(data: Any) -> bool:
-    """Whether a table is in memory, or surely fits: then nobody asks how to read it in chunks."""
+    """Whether a table is in memory, or surely fits: then reading in chunks is not considered."""
     if not is_path(data):
         return True
     paths = listed_sources(data)

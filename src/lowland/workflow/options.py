@@ -19,7 +19,7 @@ ENGINES = ("auto", "memory", "stream", "dask")
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings(Options):
-    """What the user says about a run: how the map is made, turned, measured and colored.
+    """The options of a run: how the map is made, turned, measured and colored.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class RunSettings(Options):
 
 
 def ignore(note: str) -> None:
-    """Where notes go when nobody asked for them."""
+    """Where notes go if the caller does not take them."""
 
 
 @dataclasses.dataclass(frozen=True)

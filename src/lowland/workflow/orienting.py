@@ -1,4 +1,4 @@
-"""Which way up a map is drawn: by rows that lie in a direction, or by known places."""
+"""The orientation of a map: by rows that lie in a direction, or by known places."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _row_called(name: str, table: Table, option: str) -> int:
 
 
 def _names_of_rows(table: Table) -> list[str]:
-    """The ids, or the text that tells most rows apart if rows are only numbered."""
+    """The ids, or the text that distinguishes most rows if rows are only numbered."""
     texts = [column for column in table.labels.get_columns() if not column.dtype.is_numeric()]
     numbered = table.ids.name == "row" and texts
     ids = max(texts, key=lambda column: column.n_unique()) if numbered else table.ids

@@ -53,7 +53,7 @@ class MapFiles(NamedTuple):
     ) -> MapFiles:
         """All files of a map in one folder; the format of the map is "csv" or "parquet".
 
-        ``trust`` says whether there may be a table about the points, in the same format.
+        ``trust`` states whether there may be a table of the points, in the same format.
         ``copy_of`` names the H5AD file that a copy is made of, if any, and ``pictures`` those that
         the method may have (:func:`lowland.workflow.pictures.methods.picture_names`).
         """
@@ -159,7 +159,7 @@ class RunResult:
     ) -> Any:
         """Write the given files, which lie in one folder; the result has those written.
 
-        Either all ``frames`` are written or nothing is. ``writers`` write the files beside them, by
+        Either all ``frames`` are written or nothing is. ``writers`` write the other files, by
         kind, or leave them out; ``draw`` a picture by its name, before the report, which shows it,
         too.
         """

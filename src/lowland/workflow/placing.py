@@ -128,7 +128,7 @@ def place_rows(
 ) -> PlacedRows:
     """Place the rows of a table in a map that was made before.
 
-    Columns are found by name, in any order, if the model knows their names; else there must be as
+    Columns are found by name, in any order, if the model has their names; else there must be as
     many as the model was fitted with.
 
     Parameters
@@ -181,7 +181,7 @@ def model_for(model: Any, settings: RunSettings, domain: int | str | None) -> tu
 def read_for_model(model: Any, data: Any, options: TableOptions, name: str = NAME) -> Table:
     """The table with the columns of the model as features, or one with as many columns.
 
-    The latter has names of its own, if any, which the model does not know.
+    The latter may have its own names, which the model does not have.
     """
     names = getattr(model, "feature_names_in_", None)
     first = model.steps[0] if isinstance(model, Chain) else model

@@ -267,7 +267,7 @@ class MapResult(FittedResult):
         """Write a copy of the H5AD file that the map was made of, with the map in it.
 
         ``obsm["X_<method>"]`` holds the coordinates, with NaN for rows that were dropped, and
-        ``uns["<method>"]["params"]`` tells how they were made. Nothing else is changed.
+        ``uns["<method>"]["params"]`` records how they were made. Nothing else is changed.
 
         Parameters
         ----------

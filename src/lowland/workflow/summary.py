@@ -25,7 +25,7 @@ from lowland.workflow.fitting import Fit
 
 # Whether the rows of a table are images, and which pixel each column is.
 #
-# The reader of a folder of images tells their shape. Of other tables it is found out: the columns
+# The reader of a folder of images gives their shape. Of other tables it is found out: the columns
 # have numbers for names, or no names; there are pixels for whole rows and columns; values share one
 # range; and neighboring pixels are correlated clearly more than distant ones, in both directions.
 
@@ -290,7 +290,7 @@ def table_facts(table: Table) -> dict[str, Any]:
 
 
 def fit_entry(fit: Fit) -> dict[str, Any]:
-    """What the entry of a map tells of its method, before it is measured."""
+    """What the entry of a map states about its method, before it is measured."""
     estimator = fit.estimator
     parameters = estimator.get_params()
     return {

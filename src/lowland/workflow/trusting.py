@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The same map again, of other rows and with another seed.
 
 
-SKIPPED = ("callback", "n_components", "metric")  # told to the user once, or set here
+SKIPPED = ("callback", "n_components", "metric")  # reported to the user once, or set here
 
 
 def make_again(source: Source, X: Any, fit: Fit, plan: FitPlan) -> MakeMap | str:
@@ -57,7 +57,7 @@ def make_again(source: Source, X: Any, fit: Fit, plan: FitPlan) -> MakeMap | str
         of_run = {**plan.settings.of_methods, "random_state": seed, "verbose": False}
         estimator = plan.cls(**given, **of_run)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the map itself has told what there is to tell
+            warnings.simplefilter("ignore")  # the fit of the map has already given these warnings
             return np.asarray(estimator.fit_transform(rows, None if y is None else y[part.rows]))
 
     return again
@@ -74,7 +74,7 @@ def _is_of_rows(name: str, value: Any, n: int) -> bool:
 
 
 class Judged(NamedTuple):
-    """Where a map can be believed; if that is not known, why; and what to say about it."""
+    """Where a map can be believed; if that is not known, why; and the lines to print about it."""
 
     trust: Trust | None
     reason: str = ""  # why trust is None

@@ -159,7 +159,7 @@ KINDS = {
 
 
 def write_archive(path: str, contents: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write the file beside its place and move it there when it is complete and on disk.
+    """Write the file next to its final place and move it there when it is complete and on disk.
 
     ``contents`` has the entries of the manifest that say what the model is.
     """

@@ -1,4 +1,4 @@
-"""What the contents of a fitted attribute must satisfy, declared beside its shape.
+"""What the contents of a fitted attribute must satisfy, declared next to its shape.
 
     edge_ends_: np.ndarray = fitted("n_edges", type=int, meaning=index_of("n_kept"))
 
@@ -269,7 +269,7 @@ def sizes_of(state: dict[str, Any], model: Declared) -> dict[str, int]:
         for size, expression in zip(np.shape(value), declared[name].shape or (), strict=True)
     ]
     for _, size, expression in sorted(shapes, key=lambda entry: "+" in entry[2]):
-        term, _, more = expression.partition(" + ")  # "n_kept + 1" tells n_kept, too
+        term, _, more = expression.partition(" + ")  # "n_kept + 1" gives n_kept, too
         sizes.setdefault(term, size - int(more or 0))
     for name, size, expression in shapes:
         _check_size(name, np.shape(state[name]), size, expression, sizes)

@@ -28,7 +28,7 @@ END = object()  # of the blocks of a task
 
 
 class ReadAhead:
-    """The blocks of tasks in order, read by a thread of its own; use it with ``with``.
+    """The blocks of tasks in order, read by a separate thread; use it with ``with``.
 
     >>> from lowland._base.rows.arrays import array_rows
     >>> import numpy as np

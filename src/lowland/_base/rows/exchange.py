@@ -3,7 +3,7 @@
 1. Each task of the table writes one file: its rows, sorted by part, r copies of each. The rows of
    a part are one range of bytes. A task whose rows exceed ``SECTION_BYTES`` writes several such
    sections, one below another, so that memory stays bounded.
-2. Each part is a task of its own: it reads its ranges from all files, in the order of the tasks,
+2. Each part is a separate task: it reads its ranges from all files, in the order of the tasks,
    so that row numbers ascend, and hands the rows to a function.
 
 A file is written under a temporary name and renamed: a task that runs twice leaves the same bytes.
@@ -122,7 +122,7 @@ class PartFile:
         return np.ascontiguousarray(X, self.record["row"].base)
 
     def _parts(self, block: Block) -> np.ndarray:
-        """The parts of each row, checked: whoever made them may be wrong."""
+        """The parts of each row, checked: the caller that made them may be wrong."""
         parts = np.asarray(self.part_of(block))
         if parts.shape != (block.n_rows, self.copies) or parts.dtype.kind not in "iu":
             raise ParameterError(

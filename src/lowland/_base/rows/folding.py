@@ -1,7 +1,8 @@
 """The order in which results of tasks are merged: a tree of fixed fan-in over consecutive results.
 
-Rounding depends on the order of a sum. A tree over the numbers of the tasks has one order, whoever
-computes which part when; folding results as they arrive has as many as there are arrivals.
+Rounding depends on the order of a sum. A tree over the numbers of the tasks has one order,
+whichever worker computes which part when; folding results as they arrive has as many as there are
+arrivals.
 """
 
 from __future__ import annotations

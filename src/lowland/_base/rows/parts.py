@@ -1,7 +1,7 @@
 """A table written to part files, one per task, so that work can go on where it stopped.
 
 A part is written under a temporary name and renamed when it is complete: whatever has the name of
-a part is whole. ``_lowland.json`` tells which table the parts belong to. A second run with
+a part is whole. ``_lowland.json`` states which table the parts belong to. A second run with
 ``resume=True`` of the same table keeps the parts that are there and makes the others.
 """
 
@@ -49,7 +49,7 @@ def part_name(index: int) -> str:
 
 @contextlib.contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
-    """A temporary file beside ``target``, which gets its name when the block ends without error."""
+    """A temporary file next to ``target``, which gets its name if the block ends without error."""
     unfinished = target.with_name(f".{target.name}-{uuid.uuid4().hex[:12]}.part")
     try:
         yield unfinished

@@ -334,7 +334,7 @@ def _with_target(work: Work, name: str, blocks: Iterator[Block], argument: Any) 
 
 
 def joined(blocks: Sequence[Block], rows: Rows) -> Block:
-    """Blocks one below another; ``rows`` tells what they look like if there are none."""
+    """Blocks one below another; ``rows`` has their columns and types if there are none."""
     if not blocks:
         return Block(np.empty((0, rows.shape[1]), float if rows.dtype == object else rows.dtype), 0)
     import polars as pl

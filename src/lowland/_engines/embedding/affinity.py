@@ -131,8 +131,9 @@ def symmetrize_affinities(
     """(C + C^T) / sum(C + C^T) of a sparse matrix C, which has each column once in a row.
 
     If the rows of C sum to 1, that is (C + C^T) / 2n. Columns -1 (missing) and the diagonal are
-    passed over. Symmetric to the last bit; O(entries). ``ascending`` tells that the columns of each
-    row ascend, none is missing and none is on the diagonal, which saves a quarter of the memory.
+    passed over. Symmetric to the last bit; O(entries). ``ascending`` states that the columns of
+    each row ascend, none is missing and none is on the diagonal, which saves a quarter of the
+    memory.
     """
     stored = columns.size
     entry = 4 + weights.itemsize

@@ -240,7 +240,7 @@ def in_blocks(work: Callable[[slice], Result], n: int, m: int, threads: int) -> 
 def sparse_bound(
     at: SparseProcess, Y: np.ndarray, n_columns: int | None = None, threads: int = 1
 ) -> SparseBound:
-    """F and its slopes for places that are points; O(block m) memory beside X, Y and the slopes."""
+    """F and its slopes for places that are points; O(block m) memory without X, Y and slopes."""
     (covariance, theta, log_noise, X, Z), D = at, n_columns or Y.shape[1]
     F = bound_slopes(_sums(at, Y, D, threads), log_noise)
     by_theta, by_Z = inducing_slopes(covariance, theta, Z, F.Kz)[:2]

@@ -3,14 +3,14 @@
     E = -F(X, Z, theta, s^2) - log N(X; 0, I),   F: the bound of :mod:`sparse`
 
 A random part of the rows is fitted by L-BFGS on all unknowns. Given the process, each further row
-has a likeliest place of its own (:mod:`places`), so a part four times as large is placed by the
+has its own likeliest place (:mod:`places`), so a part four times as large is placed by the
 process of the smaller one and fitted by half as many steps, and so on to the whole table. Sums
 over rows are made in blocks, so memory is O(n q).
 
 E per value, trustworthiness of the map and CPU seconds on 10 000 rows with 50 inducing points and
-``max_iter=200``; beside 200 steps of L-BFGS on all rows from the same start; and beside 25 epochs
-of mini-batches of 500 rows (natural gradients for the process as in Hensman, Fusi & Lawrence 2013,
-Adam with rate .02 for Z, theta and s^2, two Newton steps for the rows; not tuned further):
+``max_iter=200``; compared with 200 steps of L-BFGS on all rows from the same start; and with 25
+epochs of mini-batches of 500 rows (natural gradients for the process as in Hensman, Fusi & Lawrence
+2013, Adam with rate .02 for Z, theta and s^2, two Newton steps for the rows; not tuned further):
 
                      parts                all rows             mini-batches
     MNIST, 50 axes   1.048  .968  4 s     1.118  .942  7 s     1.121  .946   59 s

@@ -6,7 +6,7 @@ With weights w_ij = w_ji >= 0 and degrees d_i = sum_j w_ij (a weight w_ii counts
     symmetric     L = I - D^-1/2 W D^-1/2,   eigenvalues 0 to 2, null vector d^1/2
 
 The random walk D^-1 W has the eigenvalues 1 - l of the symmetric form and the right eigenvectors
-D^-1/2 v, so it needs no matrix of its own.
+D^-1/2 v, so it needs no separate matrix.
 
 Reference: von Luxburg (2007), A tutorial on spectral clustering, Statistics and Computing 17,
 doi:10.1007/s11222-007-9033-z.

@@ -309,7 +309,7 @@ def _of_block(block: Block) -> ColumnSums:
 
 
 class Survey(NamedTuple):
-    """What one pass tells of a table; the moments if they were asked for and all is known."""
+    """What one pass finds about a table; the moments if requested and if no value is missing."""
 
     n_rows: int
     columns: ColumnSums

@@ -107,7 +107,7 @@ class CellIndex:
 
     @property
     def nbytes(self) -> int:
-        """Memory beside X."""
+        """Memory in addition to X."""
         return self._layout.points.nbytes + self._packed_centers.nbytes + self.centers.nbytes
 
     def query(self, queries: np.ndarray, k: int, threads: int, monitor: Monitor) -> NeighborSquares:

@@ -173,7 +173,7 @@ def nearest_centers(
 
 
 def laid_out(F: np.ndarray, cell_of: np.ndarray, n_cells: int, threads: int) -> Layout:
-    """Rows packed cell by cell, each cell in panels of its own."""
+    """Rows packed cell by cell, each cell in its own panels."""
     width = panel_width(F.dtype)
     by_cell = np.argsort(cell_of, kind="stable")
     sizes = np.bincount(cell_of, minlength=n_cells)

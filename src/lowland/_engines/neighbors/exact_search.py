@@ -153,7 +153,7 @@ class ExactIndex:
 
     @property
     def nbytes(self) -> int:
-        """Memory beside X."""
+        """Memory in addition to X."""
         return self.points.nbytes
 
     def query(self, queries: np.ndarray, k: int, threads: int, monitor: Monitor) -> NeighborSquares:

@@ -126,7 +126,7 @@ class NeighborIndex:
 
     @property
     def nbytes(self) -> int:
-        """Memory that is kept beside X."""
+        """Memory that is kept in addition to X."""
         ready = list(self._ready.values())
         arrays = {id(rows): rows for rows in (self._rows, *(points.X for points in ready))}
         beside = sum(int(rows.nbytes) for rows in arrays.values() if rows is not self.X)

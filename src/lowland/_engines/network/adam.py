@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     ``schedule`` is "cosine" (the rate falls to 0 at the last epoch) or "constant". ``sparsity``
     weighs the mean absolute value of the layer number ``code`` (1 ... L-1). Training stops after
     ``patience`` epochs without a better loss (0: never). ``corrupt(rows, numbers, rng)`` gives what
-    the network sees in place of rows, whose numbers it is told, a new array; the target stays. A
+    the network sees in place of rows, whose numbers it gets, a new array; the target stays. A
     ``tail`` above 0 forgives rows whose error is much larger.
     """
 

@@ -82,7 +82,7 @@ class Network(NamedTuple):
         return found
 
     def part(self, weights: np.ndarray, first: int, last: int) -> tuple[Network, np.ndarray]:
-        """Layers ``first`` ... ``last - 1`` as a network of their own, with their weights."""
+        """Layers ``first`` ... ``last - 1`` as a separate network, with their weights."""
         network = Network(self.sizes[first : last + 1], self.activations[first:last])
         places = self.offsets()
         if all(self.owns_matrix(layer) for layer in range(first, last)):

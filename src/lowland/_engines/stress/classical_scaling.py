@@ -64,7 +64,7 @@ class Scaling(NamedTuple):
 
 
 def classical_scaling_cost(n: int, q: int) -> Estimate:
-    """Of :func:`of_distances`, beside the distances themselves."""
+    """Of :func:`of_distances`, without the distances themselves."""
     if is_small(n, 1):
         return all_pairs_cost(n).holding(16 * n * n)
     product = Estimate(6e-10 * n * n, 8 * n * (q + 4))

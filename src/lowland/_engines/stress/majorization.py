@@ -61,7 +61,7 @@ class Majorized(NamedTuple):
 
 
 def majorization_cost(n: int, q: int, n_steps: int, n_pairs: int | None = None) -> Estimate:
-    """Of steps over all pairs of n rows, or over ``n_pairs`` listed ones, beside the distances."""
+    """Of steps over all pairs of n rows, or over ``n_pairs`` listed ones, without the distances."""
     pairs = 4e-10 * n * n if n_pairs is None else 4e-9 * n_pairs
     return n_steps * Estimate(pairs + 1e-7 * n * q + 3e-5, 8 * n * q * (3 * MEMORY + 8))
 

@@ -117,7 +117,7 @@ class DistanceReducer(ByMetric, Reducer):
     def _distances(self, X: Any, run: FitContext, advice: str) -> np.ndarray:
         """The matrix of all distances: given, or those of the rows of X.
 
-        ``advice`` tells what to do if there is too little memory for it.
+        ``advice`` states what to do if there is too little memory for it.
         """
         if self._has_distances:
             return X

@@ -248,7 +248,7 @@ def joint_graph(
 ) -> JointGraph:
     """The weights of the joint graph of the kept rows.
 
-    ``node`` tells which rows are merged, and is each row's own number if none are. A match between
+    ``node`` states which rows are merged, and is each row's own number if none are. A match between
     merged rows becomes a loop: it counts in the degree and not in the Laplacian.
     """
     kept = connected.kept

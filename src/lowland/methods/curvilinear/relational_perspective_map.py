@@ -334,7 +334,7 @@ def _minima(values: np.ndarray) -> np.ndarray:
 SOFT, SOFT_SHARE = -0.25, 0.25  # rigidity of the first steps, and their share of all
 RELOCATIONS = 4
 TOL, SOFT_TOL = 1e-6, 1e-5  # decrease in ten steps that ends a descent, per pair of mean distance
-FLAT = 1e-6  # of the first axis: an axis of less spread has no order of its own
+FLAT = 1e-6  # of the first axis: the order along an axis of less spread is arbitrary
 ADVICE = "fit a sample of the rows and transform the others"
 
 

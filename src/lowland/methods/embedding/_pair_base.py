@@ -43,7 +43,7 @@ from lowland.methods.embedding._base import NeighborMap
 
 MORE_CANDIDATES = 50  # neighbors beyond k that near pairs are chosen from
 SCALE_OF = slice(3, 6)  # the neighbors whose mean distance is the scale of a row
-LEAST_SCALE = 1e-10  # of the largest scale: rows with many copies have none of their own
+LEAST_SCALE = 1e-10  # of the largest scale: rows with many copies have scale 0
 GROUP = 6  # random rows, the second nearest of which is mid-near
 SEVERAL = 10_000  # from here on more neighbors are used by default
 

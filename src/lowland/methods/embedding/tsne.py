@@ -15,9 +15,9 @@ class TSNE(NeighborEmbedding):
     """Neighbors stay neighbors: minimize KL(P || Q), q_ij proportional to (1 + |y_i - y_j|^2)^-1.
 
     Use it to look at clusters in data of many columns. Points that are near in the map are near in
-    the data (``lowland.metrics`` tells how many); distances between clusters, their sizes and their
-    densities mean little. Not for outliers, nor as input of a clustering. Cost per step: O(n k) for
-    the attraction and O(n + area of the map) for the repulsion on a mesh; O(n k) memory.
+    the data (``lowland.metrics`` measures how many); distances between clusters, their sizes and
+    their densities mean little. Not for outliers, nor as input of a clustering. Cost per step:
+    O(n k) for the attraction and O(n + area of the map) for the repulsion on a mesh; O(n k) memory.
 
     Parameters
     ----------

@@ -280,7 +280,7 @@ def block_sums(landmarks: Any, kernel: Kernel, n_jobs: int | None, block: Block)
 
 
 def mean_square_of(rows: Rows, run: FitContext) -> float:
-    """The mean of |x|^2, in a pass of its own."""
+    """The mean of |x|^2, in a separate pass."""
     n, total = rows.total(_squares, _added, run.monitor, "scale")
     return float(total / n)
 

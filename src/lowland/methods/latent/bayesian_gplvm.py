@@ -27,7 +27,7 @@ LEARNED_ROWS, LEARNED_VALUES = 2000, 2_000_000  # inference="auto" trains on so 
 FEWEST_LEARNED = 500
 MOST_INDUCING = 500  # the cost grows with its square
 RELEVANT = 0.01  # share of the largest relevance
-LONGEST = 100.0  # length scale at the start, beside that of the first axis
+LONGEST = 100.0  # length scale at the start, relative to that of the first axis
 
 
 # Training of the Bayesian model: q(x_i) = N(u_i, diag(s_i)), inducing points and the process.
@@ -336,7 +336,7 @@ class BayesianGPLVM(processes.GaussianProcessReducer):
     Parameters
     ----------
     kernel : {"rbf", "linear"}, default="rbf"
-        Covariance of the process: smooth or linear. Each axis has a length scale of its own.
+        Covariance of the process: smooth or linear. Each axis has its own length scale.
     inference : {"auto", "sparse"}, default="auto"
         Which rows are trained on: "sparse" takes all, "auto" at most 2 000.
     n_inducing : int, default=50

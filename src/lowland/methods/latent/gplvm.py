@@ -49,7 +49,7 @@ def _exact_steps(n: int, max_iter: int) -> int:
 
 NEIGHBORS = 10  # of the graph that "isomap" measures along
 LANDMARKS = 1000  # of geodesic distances
-FLAT = 1e-6  # an axis that varies less, beside the first, is set to 0
+FLAT = 1e-6  # an axis that varies less, relative to the first, is set to 0
 
 
 def starting_places(init: Any, Y: np.ndarray, q: int, run: FitContext) -> np.ndarray:
@@ -95,12 +95,12 @@ def _geodesic_places(Y: np.ndarray, q: int, run: FitContext) -> np.ndarray:
 
 
 VARIANCE, LENGTH, WEIGHT, BIAS = (1e-3, 1e3), (1e-2, 1e3), (1e-6, 1e2), (1e-6, 1e2)
-NOISE = (1e-5, 1e1)  # variance, beside that of the columns
+NOISE = (1e-5, 1e1)  # variance, relative to that of the columns
 FIRST_BIAS = 0.1
 
 
 class Start(NamedTuple):
-    """Length scales and noise variance at the start, and the step of places beside logarithms."""
+    """Length scales and noise variance at the start; the step of places relative to logarithms."""
 
     length: float
     noise: float
@@ -150,7 +150,7 @@ class Trained(NamedTuple):
 
 
 class Training(NamedTuple):
-    """Standardized rows, and the step of their places beside that of logarithms."""
+    """Standardized rows, and the step of their places relative to that of logarithms."""
 
     covariance: Covariance
     Y: np.ndarray

@@ -311,8 +311,8 @@ class PPCA(Invertible):
 
     PCA as a model of the data: rows are points of a plane plus noise that is equal in all
     directions. It takes missing values (NaN) as they are: a row is placed by the values that are
-    known, ``impute`` estimates the others, and ``score_samples`` tells how well a row fits. Use it
-    for tables with gaps, up to ratings that are mostly gaps. Do not use it when columns have
+    known, ``impute`` estimates the others, and ``score_samples`` measures how well a row fits. Use
+    it for tables with gaps, up to ratings that are mostly gaps. Do not use it when columns have
     different units (scale them first, because the noise is the same in all), or when values are
     missing because of what they are. Cost: that of PCA without gaps; with them O(n p q) and O(q^2)
     per missing value for each of some 10 to 50 steps.

@@ -223,7 +223,7 @@ class ChunkSums:
     def __init__(self, method: MomentsReducer, named: Any) -> None:
         self.method, self.named = copy.copy(method), named
         self.method._forget_model()
-        self.method.verbose = False  # the table has a progress of its own
+        self.method.verbose = False  # the table shows its own progress
 
     def __call__(self, block: Block) -> Any:
         with self.method._running() as run:

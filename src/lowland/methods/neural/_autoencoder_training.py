@@ -157,7 +157,7 @@ def descend(
 
 
 def halves_of(network: Network) -> tuple[Network, Network]:
-    """Encoder and decoder, each with matrices of its own."""
+    """Encoder and decoder, each with its own matrices."""
     middle = network.n_layers // 2
     sizes, activations = network.sizes, network.activations
     return (
@@ -174,7 +174,7 @@ class Halves(NamedTuple):
 
 
 def untied(network: Network, weights: np.ndarray) -> Halves:
-    """Both halves with matrices of their own, in float64."""
+    """Both halves with their own matrices, in float64."""
     middle = network.n_layers // 2
     parts = [network.part(weights, 0, middle), network.part(weights, middle, network.n_layers)]
     return Halves(*(w.astype(np.float64) for _, w in parts))
@@ -185,7 +185,7 @@ def oriented(
 ) -> Halves:
     """The same network, whose code has mean 0, variance 1 and uncorrelated axes in a defined order.
 
-    A code is defined up to a linear map, which the layers beside it undo. Of all codes with unit
+    A code is defined up to a linear map, which the neighboring layers undo. Of all codes with unit
     covariance this is the one whose axes are uncorrelated as predictors of the columns: the first
     explains the most variance of the standardized rows Z by a line, and so on. Signs make the
     largest covariance with a column positive. For a linear network these are the principal axes.

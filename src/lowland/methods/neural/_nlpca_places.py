@@ -21,7 +21,7 @@ from lowland.methods.neural._nlpca_training import Code
 N_STARTS = 3
 APART = 0.5  # starts of one row are so far from each other, in deviations of the map
 MOST_STEPS = 100  # few rows need more than 20: those far from all images
-SETTLED = 1e-9  # a step that is smaller, beside 1 + |z|, ends the search
+SETTLED = 1e-9  # a step that is smaller, relative to 1 + |z|, ends the search
 NO_GAIN = 1e-12  # a step that lowers f by less than this share of it ends the search
 DAMPING = (1e-3, 1e-9, 1e12)  # the first, the least and the largest, where the search ends
 FARTHEST = 1e8  # standardized values beyond this are set to it: their squares hide all others

@@ -358,7 +358,7 @@ def _fitting_weights(
 def _in_standard_form(found: Trained, rows: Rows, settings: Settings) -> Trained:
     """The same network with components of unit variance and fixed signs; angles cut in a gap.
 
-    A linear change of the units, units = units' M, is absorbed in the layers beside them.
+    A linear change of the units, units = units' M, is absorbed in the neighboring layers.
     """
     code, p = settings.code, rows.X.shape[1]
     q, M, Z = code.n_components, np.eye(code.width), found.Z.copy()

@@ -108,7 +108,7 @@ class Autoencoder(NetworkReducer, Invertible):
 
     Notes
     -----
-    The code of a network is defined up to a linear map, which the layers beside it undo. After
+    The code of a network is defined up to a linear map, which the neighboring layers undo. After
     training the code is brought to mean 0, variance 1 and uncorrelated axes, by changing these
     layers: the first axis explains the most variance of the standardized columns by a line, and so
     on. With "linear" units these are the principal axes, divided by their deviations. A code with

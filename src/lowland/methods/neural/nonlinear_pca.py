@@ -80,8 +80,8 @@ class NonlinearPCA(NetworkReducer, Invertible):
     ridge_ : ndarray of shape (n_components,)
         Weights of squared places in the search, in the order of the axes.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        How much of the variance of the standardized columns each component explains beside those
-        before it, with the later ones at 0, in the order of the axes. If the network is not
+        How much of the variance of the standardized columns each component explains in addition to
+        those before it, with the later ones at 0, in the order of the axes. If the network is not
         hierarchical, only the sum has a meaning.
     loss_history_ : ndarray of shape (n_losses,)
         Loss at the start, and after each step: the mean squared error of a standardized value,

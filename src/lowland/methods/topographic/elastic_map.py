@@ -30,9 +30,9 @@ class ElasticMap(TopographicReducer):
     along edges and ribs keep the grid smooth. It starts on the principal plane and is stiff; then
     it is softened, and bends toward the rows. The map is where the nearest point of the surface
     between the nodes lies in the grid; ``inverse_transform`` is that point. Use it to see data near
-    a bent curve or sheet, and beside PCA: ``surface_variance_ratio_`` tells how much more of the
-    variance the bent surface explains than the plane. Do not use it for rolled-up surfaces, through
-    which the plane cuts. Cost: O(n m p) per step for m nodes.
+    a bent curve or sheet, and to compare with PCA: ``surface_variance_ratio_`` shows how much more
+    of the variance the bent surface explains than the plane. Do not use it for rolled-up surfaces,
+    through which the plane cuts. Cost: O(n m p) per step for m nodes.
 
     Parameters
     ----------

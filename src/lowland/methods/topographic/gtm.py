@@ -284,9 +284,9 @@ class GTM(TopographicReducer):
     A smooth sheet y(z) is bent through the data, and each row is a point of it plus noise. The map
     is where on the sheet a row probably comes from: its posterior mean or mode in the square
     [-1, 1]^q. It is the probabilistic sibling of the self-organizing map: it has a likelihood,
-    which tells how well new rows fit, takes missing values, and goes back from the map to rows. Use
-    it for up to some hundred columns. Do not use it to unroll surfaces: it starts from the plane of
-    the principal axes and folds where the sheet cannot follow. Cost: O(n p K) per step.
+    which measures how well new rows fit, takes missing values, and goes back from the map to rows.
+    Use it for up to some hundred columns. Do not use it to unroll surfaces: it starts from the
+    plane of the principal axes and folds where the sheet cannot follow. Cost: O(n p K) per step.
 
     Parameters
     ----------
@@ -527,7 +527,7 @@ class GTM(TopographicReducer):
         return int(side), int(m)
 
     def _require_room(self, shape: tuple[int, int], held: int, item_bytes: int) -> None:
-        """Refuse what does not fit in memory beside the ``held`` rows of a table."""
+        """Refuse work that does not fit in memory together with the ``held`` rows of a table."""
         (n, p), q = shape, int(self.n_components)
         K, M = (side**q for side in self._sides(n))
         fine = K * int(self.refinement) ** q

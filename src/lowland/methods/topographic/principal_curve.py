@@ -35,9 +35,9 @@ class PrincipalCurve(TopographicReducer):
 
     A smooth curve through the middle of the rows; the map is the arc length l at the point nearest
     to a row. It is the curved first principal axis, and where the rows vary in one bent direction
-    one number tells what otherwise takes several axes. Use it for gradual processes: development,
-    wear, the course of a season. Do not use it for clusters, for branches, or for sheets, through
-    which a curve has no natural way. Cost: O(n m p) per step for m knots.
+    one number describes what otherwise takes several axes. Use it for gradual processes:
+    development, wear, the course of a season. Do not use it for clusters, for branches, or for
+    sheets, through which a curve has no natural way. Cost: O(n m p) per step for m knots.
 
     Parameters
     ----------

@@ -512,7 +512,7 @@ class DiffeomorphicMap(Invertible):
     def _learned(self, energy: FlowEnergy, unit: float, run: FitContext) -> LearnedFlow:
         """Minimize E for smaller and smaller penalties, each from the flow of the one before.
 
-        ``unit`` is the factor that E is told in. While a step could fold (h |f_t| near 1), all
+        E is reported in units of ``unit``. While a step could fold (h |f_t| near 1), all
         steps are halved.
         """
         n_steps, max_iter = int(self.n_steps), int(self.max_iter)

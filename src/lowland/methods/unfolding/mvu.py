@@ -264,7 +264,7 @@ class MVU(GraphEmbedding):
     possible, as if the rows were beads joined by rods: K = Y Y^T is the matrix of inner products.
     A bent sheet becomes flat, with its true lengths; holes become wider. Use it for poses,
     rotations and other smooth factors, closed curves too. Not for clusters, which are only pushed
-    apart. The fit tells how well it converged: see ``violation_max_``, ``kkt_residual_`` and
+    apart. The fit reports how well it converged: see ``violation_max_``, ``kkt_residual_`` and
     ``duality_gap_``.
     Cost: O(n k r) per step with r axes, some thousands of steps.
 

@@ -22,7 +22,7 @@ from lowland.tables.options import TableOptions
 if TYPE_CHECKING:
     import polars as pl
 
-# Words whose order everybody knows, for a hint about columns of text.
+# Words whose order is well known, for a hint about columns of text.
 
 
 FEWEST = 3  # two values are as far apart in order as without
@@ -111,7 +111,7 @@ class TakingPart(NamedTuple):
 
 
 def take_part(table: Table, options: TableOptions) -> TakingPart:
-    """Choose the columns that take part beside the numbers."""
+    """Choose the columns that take part in addition to the numbers."""
     log: list[str] = []
     labels, ordered = table.labels, options.order or {}
     asked = _asked(table, options)
@@ -285,7 +285,7 @@ def order_option(options: TableOptions, names: Sequence[str], order: Sequence[st
     return f"order=dict.fromkeys({list(names)}, {list(order)})"
 
 
-# --- a map of few columns is refused if most of the table was set aside and nobody asked for it ---
+# --- a map of few columns is refused if most of the table was set aside automatically ---
 
 
 ORDINARY_LABELS = 3  # columns of recurring text that a table may have beside few measurements
@@ -298,7 +298,7 @@ NESTED, LABELS = "lists, records or bytes", "text or dates that recur"
 
 
 def _set_aside(table: Table, names: list[str]) -> dict[str, list[str]]:
-    """Columns that nobody asked to set aside, by a description of what they hold.
+    """Columns that were set aside automatically, by a description of their values.
 
     Text that looks like numbers is described with an example.
     """

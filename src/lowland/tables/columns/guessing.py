@@ -165,7 +165,7 @@ WIDEST_HINT, MOST_HINTS, HINT_ROWS = 64, 3, 30
 
 
 class Guess(NamedTuple):
-    """A column that is set aside although nobody asked for it."""
+    """A column that is set aside automatically."""
 
     name: str
     role: str  # "id", "identifier" (an id, but not that of the rows) or "class"

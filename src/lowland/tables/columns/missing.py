@@ -66,7 +66,8 @@ def without_missing(
 def _without_empty_columns(table: Table, options: TableOptions, log: list[str]) -> Table:
     """The table without the columns that have no value at all.
 
-    A column of a bare array cannot be left out: new rows could not be told apart from the old ones.
+    A column of a bare array cannot be left out: new rows could not be distinguished from the old
+    ones.
     """
     values = np.asarray(table.features)
     empty = np.flatnonzero(np.isnan(values).all(axis=0))

@@ -97,7 +97,7 @@ class Roles(NamedTuple):
         return cls(features, labels, unused, dropped, id_name, guesses, by_type)
 
     def notes(self, contents: Contents, request: Request) -> list[str]:
-        """What a person should know about the roles that nobody asked for."""
+        """Notes for the user on the roles that were chosen automatically."""
         if request.columns is not None:
             return []
         say = request.spelling

@@ -12,7 +12,7 @@ All of it is decided here, from the first lines of the file:
 * A header with one name less than the rows have fields names all but the first column, which holds
   names of rows, as R writes them.
 * The decimal mark is a comma if fields such as ``1,5`` occur and none such as ``1.5``. A field such
-  as ``1,234`` tells nothing.
+  as ``1,234`` can be read in two ways.
 """
 
 from __future__ import annotations

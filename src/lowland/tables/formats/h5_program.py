@@ -1,7 +1,7 @@
 """A program that works with libhdf5 on behalf of this package: it looks at files, and adds maps.
 
 libhdf5 may crash, or loop for ever, on a damaged file, and nothing in Python can stop it. So a
-process of its own looks at all objects of a file before it is read (``h5ad.py``), and adds a
+separate process looks at all objects of a file before it is read (``h5ad.py``), and adds a
 finished map, which must not be lost, to a copy (``h5ad_writing.py``). It imports nothing of this
 package, to start fast. It reads a request and writes an answer, both JSON.
 

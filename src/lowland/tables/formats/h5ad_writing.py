@@ -58,8 +58,8 @@ def write_h5ad(
     target : path
         A file that does not exist, such as one of :func:`staged_outputs`.
     name : str
-        The method: the map becomes ``obsm["X_<name>"]``, and ``uns["<name>"]["params"]`` tells how
-        it was made.
+        The method: the map becomes ``obsm["X_<name>"]``, and ``uns["<name>"]["params"]`` records
+        how it was made.
     Y : ndarray of shape (n_obs, n_components)
         The coordinates, one row for each row of the file; NaN for rows that are not in the map.
     params : mapping

@@ -1,4 +1,4 @@
-"""Folders of 10x Genomics: a sparse matrix with its genes and barcodes in files beside it."""
+"""Folders of 10x Genomics: a sparse matrix with its genes and barcodes in files next to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # AnnData objects in memory: the parts that an H5AD file has, without a file.
 #
-# The package anndata is not imported: whoever has such an object has imported it.
+# The package anndata is not imported: a caller with such an object has imported it.
 
 
 DISTANCES = "obsp/distances"

@@ -142,7 +142,7 @@ def _column(one: TableSet, name: str) -> Any:
     return ids
 
 
-# How well an alignment finds partners that it was not told: pairs that a trial fit did not see.
+# How well an alignment finds partners that it was not given: pairs held out of a trial fit.
 
 
 FEWEST = 10  # objects; with fewer, none are held out
@@ -212,7 +212,7 @@ def match_of(maps: Sequence[np.ndarray], rows: np.ndarray) -> Match:
 
 
 def chance_of(maps: Sequence[np.ndarray], rows: np.ndarray) -> Match:
-    """What a map that knows nothing would give."""
+    """The values of a random map."""
     shares = []
     for one, other in permutations(range(len(maps)), 2):
         both = int(((rows[:, one] >= 0) & (rows[:, other] >= 0)).sum())

@@ -58,9 +58,9 @@ def align_tables(
 
     This is what ``lowland align`` does. Each table is read and prepared as :func:`make_map` does
     it, by itself: the tables may have different rows and columns. Which rows belong together is
-    told by a column of ids (``match``) or by their order (``same_order``); without either, the map
-    rests on local patterns alone. Some pairs are held out of a second fit, which tells how well
-    partners are found that were not known; the map itself is made with all pairs.
+    matched by a column of ids (``match``) or by their order (``same_order``); without either, the
+    map rests on local patterns alone. Some pairs are held out of a second fit, which measures how
+    well partners are found that were not known; the map itself is made with all pairs.
 
     Parameters
     ----------

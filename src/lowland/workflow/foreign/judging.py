@@ -200,7 +200,7 @@ def score_map(
     Returns
     -------
     MapScore
-        ``quality`` is the table of measures; ``notes`` says how rows and columns were found;
+        ``quality`` is the table of measures; ``notes`` states how rows and columns were found;
         ``report(path)`` writes a report.
 
     Examples
@@ -243,7 +243,7 @@ def trust_map(
     -------
     MapTrust
         ``trust`` has the sentences, the points, the islands and the gaps between them; ``notes``
-        says how rows and columns were found; ``report(path)`` writes a report and
+        states how rows and columns were found; ``report(path)`` writes a report and
         ``write_points(path)`` a table of the points.
 
     Examples

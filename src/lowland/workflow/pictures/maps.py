@@ -82,8 +82,8 @@ NAMED_ROWS = 60  # with more rows, their names would cover the map
 def picture_of(table: Table, fit: Fit, color: str | None, rows: str | None = None) -> Figure:
     """A matplotlib figure of the map, colored by a column of the table.
 
-    ``rows`` says which rows it shows, if they are not all rows of the data. Every picture of a map
-    that a run makes is drawn here, with the look that the user asked for.
+    ``rows`` has the rows that it shows, if they are not all rows of the data. Every picture of a
+    map that a run makes is drawn here, with the look that the user asked for.
     """
     from lowland.plot._points import asked_look
 
@@ -109,7 +109,7 @@ def picture_of_map(
 ) -> Figure:
     """A matplotlib figure of any coordinates of the rows of a table.
 
-    Of a ``fit`` it shows what the method knows besides: the edges of a torus, the uncertainty.
+    Of a ``fit`` it also shows the edges of a torus and the uncertainty, if the method has them.
     """
     from lowland.plot import scatter_map, scatter_map_3d, tiled_map
 

@@ -1,4 +1,4 @@
-"""Pictures of a method beside the map, and which fitted attributes allow which picture.
+"""Pictures of a method in addition to the map, and which fitted attributes allow which picture.
 
 A method that declares the attributes of a row of ``PICTURES`` gets its picture in the folder of the
 run and in the report. A new kind of picture is a new row.

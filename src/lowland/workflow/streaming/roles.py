@@ -36,7 +36,7 @@ LOOK_SEED = 1 << 40  # added to the seed, so that rows looked at and rows fitted
 
 
 class Looked(NamedTuple):
-    """A table in chunks, and what a sample of its rows tells about it."""
+    """A table in chunks, and what was found in a sample of its rows."""
 
     rows: Rows  # blocks are data frames with all columns
     numbers: np.ndarray  # of the sampled rows
