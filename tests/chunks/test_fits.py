@@ -175,7 +175,7 @@ def test_a_target_is_the_name_of_a_column_that_goes_along(method):
     rows = labeled_rows(plain(), target_for(method, N))
     with pytest.raises(ParameterError, match=r"y=None is not allowed.*kind"):
         method().fit(rows)
-    with pytest.raises(ParameterError, match="name of one of the columns that go along: kind"):
+    with pytest.raises(ParameterError, match="name of one of the columns carried along: kind"):
         method().fit(rows, target_for(method, N))
     with pytest.raises(DataError, match=r"y: .*'knd'.*'kind'"):
         method().fit(rows, "knd")

@@ -134,7 +134,7 @@ class DomainStep:
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """Their names, if the alignment knows them."""
+        """Their names, if the alignment has them."""
         names = self.alignment.feature_names_in_[
             slice(*self.alignment.column_starts_[self.domain : self.domain + 2])
         ]

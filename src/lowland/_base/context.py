@@ -102,7 +102,7 @@ class FitContext(NamedTuple):
     ) -> Any:
         """What ``make`` computes from these arrays and options, or the estimator has from before.
 
-        ``name`` says what it is; each estimator keeps one result of a name.
+        ``name`` identifies it; each estimator keeps one result of a name.
         """
         if self.kept is None:
             return make()

@@ -2,7 +2,8 @@
 
 All errors derive from :class:`LowlandError` and from the built-in that scikit-learn's users expect
 (``ValueError``, ``TypeError``, ``MemoryError``), so that ``except ValueError`` keeps working. Each
-message names the parameter, the column or the file, shows the offending value and says what to do.
+message names the parameter, the column or the file, shows the offending value and states what to
+do.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Estimator(Declared):
     # --- what it inherits -------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from X; ``y`` is ignored unless the method says otherwise."""
+        """Learn from X; ``y`` is ignored unless the method uses targets."""
         rows = as_rows(X)
         if rows is None:
             self._fit_checked(X, y)

@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     text: str
 
 
-# What a parameter or attribute means wherever no class says more about it.
+# The meaning of a parameter or attribute, unless a class describes it in more detail.
 GLOSSARY = {
     "n_components": Entry("int, default=2", "Dimension of the map."),
     "random_state": Entry(

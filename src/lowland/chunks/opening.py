@@ -43,7 +43,7 @@ def open_rows(
         The columns that methods see, in this order. By default all columns of numbers and truth
         values but the labels and the id. An array has no names; it takes these.
     labels : sequence of str, optional
-        Columns that go along. By default text, dates and categories.
+        Columns carried along. By default text, dates and categories.
     id_column : str, optional
         The column that names the rows; by default what a file declares as such.
     frames : bool

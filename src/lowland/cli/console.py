@@ -183,7 +183,7 @@ WIDTH = 8
 def trust_lines(found: Trust | None, *, reasons: bool = False) -> list[str]:
     """One line for each question, marked by how serious the answer is.
 
-    With ``reasons``, one more says why stability or chance are not known.
+    With ``reasons``, one more states why stability or chance are not known.
     """
     if found is None:
         return []

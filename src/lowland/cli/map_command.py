@@ -43,7 +43,7 @@ def map_command(
     Columns of numbers are reduced; columns of text and dates are labels and are kept with the map.
     A table larger than memory is read in chunks. Its map is a folder of Parquet files.
 
-    The lines marked ok, caution or serious say where the map can be believed; trust.csv says it of
+    The lines marked ok, caution or serious state where the map is reliable; trust.csv states it for
     each point.
 
     Every parameter of the method is an option too, such as --perplexity 50:

@@ -47,7 +47,7 @@ def valued(
 ) -> Any:
     """An option that may be left out; ``usage`` has its spellings and the name of its value.
 
-    ``default`` says whether the help shows the default, or what it shows as such.
+    ``default`` states whether the help shows the default, or the text that it shows as the default.
     """
     *spellings, metavar = usage.split()
     shown = {"metavar": metavar, "show_default": default, "rich_help_panel": group}
@@ -84,7 +84,7 @@ HELP_ALL = flag("--help-all", text="Show all options.", is_eager=True, callback=
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """What a command knows of its call, and how it prints and ends."""
+    """The facts that a command has about its call, and how it prints and ends."""
 
     ctx: typer.Context
     console: Console

@@ -37,7 +37,7 @@ def transform_command(
 ) -> None:
     """Place the rows of a table in a map that was made before.
 
-    If the model knows the names of its columns, they are found by name, in any order. A table
+    If the model has names of columns, they are found by name, in any order. A table
     larger than memory is read in chunks, and its rows are written to a folder of Parquet files.
     """
     from lowland.workflow._display import grouped

@@ -44,7 +44,7 @@ class Dataset:
     Parameters
     ----------
     name : str
-        The name that :func:`lowland.datasets.load_dataset` knows it by.
+        Its name for :func:`lowland.datasets.load_dataset`.
     X : ndarray of shape (n_samples, n_features)
         The data, float64.
     y : ndarray of shape (n_samples,) or None

@@ -183,7 +183,7 @@ class Comparison:
     -----
     Ranks count from 1 for the nearest other row; rows at equal distances are ordered by their
     number. With ``sample="auto"`` the memory beyond the data stays below 300 MB; otherwise it is
-    O(n (d + k)). There is no n x n array, except in measures that say so.
+    O(n (d + k)). There is no n x n array, except in measures whose documentation states it.
 
     Examples
     --------

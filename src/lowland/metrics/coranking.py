@@ -383,7 +383,7 @@ def point_trust(
     """Each point's share in :func:`trustworthiness`, for coloring the map; their mean is T(k).
 
     Low where the neighbors of a point in the map are false. All rows are measured unless ``sample``
-    says otherwise; rows that are not measured are NaN.
+    limits them; rows that are not measured are NaN.
 
     Examples
     --------

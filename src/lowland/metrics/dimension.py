@@ -401,7 +401,8 @@ def chance_shares(
     rule : {"parallel", "broken_stick"}, default="parallel"
         "parallel" (Horn 1965): the 95th percentile of the shares in random tables of independent
         normal columns with the rows and the column variances of X. "broken_stick" (Frontier 1976):
-        the expected lengths of a stick broken at random, which only knows the number of columns.
+        the expected lengths of a stick broken at random, which only depends on the number of
+        columns.
     scale : bool, default=False
         Whether columns count with equal variances, as in ``PCA(scale=True)``.
     n_draws : int, default=20
@@ -447,7 +448,7 @@ def elbow(values: Any) -> int:
 
     For shares of the variance, or for the stress of maps of 1, 2, 3, ... dimensions. Both axes are
     scaled to [0, 1], and the entry farthest from the line between the first and the last entry is
-    taken. It depends on where the curve ends, and says nothing about a curve without a bend.
+    taken. It depends on where the curve ends, and has no meaning for a curve without a bend.
 
     Parameters
     ----------

@@ -224,7 +224,7 @@ def gap_test(
     with limit_blas(1):
         for one, other in sorted(found[:MOST_PAIRS]):
             # The numbers of islands are not part of the seed: if a map is turned, islands of equal
-            # size may change numbers, but not what is said of them.
+            # size may change numbers, but not the verdict.
             rng = np.random.default_rng(seed)
             rows = sampled(members[one], members[other], rng)
             # together: coordinates that are made of distances hold for the rows asked for only
@@ -235,7 +235,7 @@ def gap_test(
 
 
 def verdict_of(cut: float) -> str:
-    """What a cut says of a gap; NaN says nothing."""
+    """The verdict on a gap by its cut; NaN gives none."""
     return "real" if cut < REAL else "not in the data" if cut > UNREAL else "unclear"
 
 

@@ -93,7 +93,7 @@ def missing_neighbors(
         at least k.
     **options
         ``metric``, ``graph`` and others, see :class:`Comparison`. All rows are measured unless
-        ``sample`` says otherwise; rows that are not measured are NaN.
+        ``sample`` limits them; rows that are not measured are NaN.
 
     Returns
     -------

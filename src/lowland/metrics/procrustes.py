@@ -50,7 +50,7 @@ def procrustes(
     Y1 : array or data frame of shape (n_rows, n_columns)
         The map that stays where it is.
     Y2 : array or data frame of shape (n_rows, n_columns)
-        The map that is moved: the same rows in the same order, unless ``pairs`` says which belong
+        The map that is moved: the same rows in the same order, unless ``pairs`` states which belong
         together. The number of columns may differ; the narrower map gets columns of zeros.
     pairs : array of int of shape (n_pairs, 2), optional
         Rows of Y1 and of Y2 that are the same object. Only they decide how Y2 is moved; all of its

@@ -99,7 +99,7 @@ def _means(cells: Cells, continuum: Continuum) -> Continuum:
 
 
 def is_dense(n: int, density: bool | None) -> bool:
-    """Whether to shade by density: as the user says, else by the number of points."""
+    """Whether to shade by density: as the user chose, else by the number of points."""
     return n > DENSE if density is None else density
 
 

@@ -329,7 +329,7 @@ def scatter_map_3d(
 ) -> Figure:
     """Draw the first three axes of a map in space, with equal scales; near points are stronger.
 
-    Of more than 100 000 points a sample of 100 000 is drawn, and the picture says so.
+    Of more than 100 000 points a sample of 100 000 is drawn, and the picture states it.
 
     Parameters
     ----------

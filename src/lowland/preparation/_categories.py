@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MISSING = "missing"  # the level of a missing value
-# Pairs of values that say no and yes, in this order.
+# Pairs of values that mean no and yes, in this order.
 PAIRS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("off", "on"), ("0", "1"))
 HALFWAY = 0.5  # where a row lies that is neither yes nor no
 
@@ -57,7 +57,7 @@ def mark_levels(column: pl.Series, levels: Sequence[str], out: np.ndarray) -> No
 
 
 def switch_in(column: pl.Series) -> tuple[str, str] | None:
-    """The values that say no and yes, in lower case; None if the column has others or gaps."""
+    """The values that mean no and yes, in lower case; None if the column has others or gaps."""
     if column.has_nulls():
         return None
     values = {value.strip().casefold() for value in {*_texts(column)}}

@@ -24,7 +24,7 @@ class Encoding(Declared):
 
     The result has the columns of numbers first, with ordered values as 0, 1, 2, ... and dates as
     the time since the first one; then a pair (sin, cos) for each cycle; then one 0/1 column for
-    each column of two values that say no and yes; then one 0/1 column for each value of the
+    each column of two values that mean no and yes; then one 0/1 column for each value of the
     other columns of text.
 
     Parameters

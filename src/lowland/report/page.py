@@ -28,7 +28,7 @@ EVERY_MAP = (
     "A map of few dimensions cannot keep everything. Trust what several measures, several seeds "
     "or several methods agree on.",
     "A rotation or a reflection of the map does not change what it shows. An axis has a meaning "
-    "only where this list says so.",
+    "only where this list states one.",
 )
 
 GIVEN = (
@@ -42,7 +42,7 @@ def how_to_read(method: str, learned_from: str | None = None) -> list[str]:
     """Sentences for one method; only the general ones if it is not a method of this library.
 
     ``learned_from`` is the column that the method was given in addition to the rows. A method that
-    always needs such a column says itself what follows from it.
+    always needs such a column describes the consequences on its own card.
     """
     if method in registry.modules(registry.ALIGNMENT):
         return [*registry.get_alignment(method).reading, *EVERY_MAP]
@@ -104,7 +104,7 @@ def render(summary: Summary) -> str:
     # The template escapes all values except our own files and the JSON data.
     style = Markup(_template("style.css"))
     script = Markup("\n".join(_template(name) for name in SCRIPTS))
-    # The verdict on top says what is in doubt about the trust of a map.
+    # The verdict on top lists the doubts about a map.
     advice = [item for item in advise(summary) if item.kind not in TRUST_KINDS]
     maps = summary["maps"]
     context = {

@@ -53,13 +53,13 @@ class Request(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Contents:
-    """All columns of a source, with what the source says about them.
+    """All columns of a source, with what the source states about them.
 
     ``frame`` holds the named columns. ``matrix`` is set when the features are an array without
     names, or a sparse one whose names, if any, are ``matrix_names``; then every column of
     ``frame`` is a label. ``unread`` are columns of numbers that were not asked for, ``left_out``
-    those of nested or binary values, which were not read. ``declared`` says that the source itself
-    distinguishes features from labels.
+    those of nested or binary values, which were not read. ``declared`` states that the source
+    itself distinguishes features from labels.
     """
 
     frame: pl.DataFrame

@@ -151,7 +151,7 @@ def _check_square(source: str, shape: tuple[int, ...], what: str) -> None:
 
 
 def distances_of(source: str, S: Any, names: Sequence[str] | None) -> tuple[np.ndarray, list[str]]:
-    """The distances of a square matrix of similarities, and what is to be said about it.
+    """The distances of a square matrix of similarities, and the notes about it.
 
     In a sparse matrix, absent pairs have the similarity 0.
     """

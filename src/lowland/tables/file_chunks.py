@@ -102,7 +102,7 @@ class Look(NamedTuple):
     schema: dict[str, pl.DataType] | None  # None: an array whose columns have no names
     width: int = 0  # of such an array
     dtype: np.dtype[Any] | None = None  # of such an array
-    id_name: str | None = None  # the column that names the rows, if the file says so
+    id_name: str | None = None  # the column that names the rows, if the file has one
     marks: Any = None  # of text: where rows begin, see ``text_chunks.py``
 
 

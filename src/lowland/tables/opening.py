@@ -145,7 +145,7 @@ def told_suffix(path: Path) -> str:
             with zipfile.ZipFile(path) as archive:
                 is_book = any(name.startswith("xl/") for name in archive.namelist())
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-            is_book = False  # the reader of NPZ says what is wrong
+            is_book = False  # the reader of NPZ reports what is wrong
         return ".xlsx" if is_book else ".npz"
     first = (start + rest).lstrip().split(b"\n")[0]
     try:
@@ -162,7 +162,7 @@ def sniffed_suffix(path: Path) -> str:
         return told
     start = _start(path).lstrip(b" \r\n")
     if start.startswith(b"{"):
-        return ".ndjson"  # its reader says what is wrong
+        return ".ndjson"  # its reader reports what is wrong
     return ".tsv" if b"\t" in start.split(b"\n")[0] else ".csv"
 
 

@@ -99,7 +99,8 @@ class TableOptions(Options):
         A table of labels of the same rows, joined by the row ids, or by order without ids. The ids
         are in its column of that name, in what looks like an id in it, or in its first column.
     id_column : str, optional
-        The column that names the rows; by default what the file offers or what looks like an id.
+        The column that names the rows; by default the ids of the file, or a column that looks
+        like an id.
     part : str, optional
         What to take from a container: an array of an NPZ, a sheet of an Excel file, or layers/NAME
         or obsm/NAME of an H5AD. See :func:`lowland.tables.read_table`.
@@ -117,7 +118,7 @@ class TableOptions(Options):
         The data are a square matrix of similarities, such as correlations. They become the
         distances sqrt(s_ii + s_jj - 2 s_ij).
     categories : {"auto", "one-hot", "label", "drop"}, default="auto"
-        What becomes of columns of text; auto: label if there are two columns of numbers. "one-hot"
+        How columns of text are used; auto: label if there are two columns of numbers. "one-hot"
         maps those whose values recur, at most 50 of them, as 0/1 columns, one per value; "label"
         keeps text as labels; "drop" leaves it out. "auto" is "label" if there are at least two
         columns of numbers, else "one-hot" without a column that is called class, type, species or
@@ -187,7 +188,7 @@ class TableOptions(Options):
     )
     scale: str = option(Choice("auto", "none", "standard", "robust"), default="auto", metavar="HOW")
     target: str | None = option(Text("the name of a column"), metavar="COLUMN", group="map")
-    # Not for the user: values of labels, and what the caller knows.
+    # Not for the user: values of labels, and facts that the caller has.
     beside: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     missing_distances: bool = False  # whether the method accepts unknown distances
     missing_values_taken: bool = False  # whether the method takes rows with missing values

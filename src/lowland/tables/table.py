@@ -137,7 +137,7 @@ class Table:
     def with_rows(self, kept: np.ndarray) -> Table:
         """The rows where ``kept`` is true: features, labels and ids of the same rows."""
         places = np.flatnonzero(kept)
-        # polars knows no number of rows of a frame without columns
+        # in polars, a frame without columns has no number of rows
         labels = self.labels[places] if self.labels.width else self.labels
         return dataclasses.replace(
             self,
@@ -207,7 +207,7 @@ def read_table(
     labels : sequence of str
         Columns of numbers that are labels, not features. Text and dates always are.
     id_column : str, optional
-        The column that names the rows; by default what the file offers, or numbers from 0.
+        The column that names the rows; by default the ids of the file, or numbers from 0.
     part : str, optional
         What to take out of a container: the name of an array of an NPZ file, or of a sheet of an
         Excel file; ``X``, ``layers/NAME``, ``obsm/NAME`` or ``raw/X`` of an H5AD file; a kind of

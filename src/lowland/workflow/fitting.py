@@ -115,7 +115,7 @@ def learned_target(
 
 
 def _holds_numbers(column: pl.Series, metric: str | None, spelling: Spelling) -> bool:
-    """Whether a target is measurements, not classes; refused if it is not what was said."""
+    """Whether a target is measurements, not classes; refused if it contradicts the option."""
     fraction, say = _first_fraction(column), spelling.option
     if metric == "categorical" and fraction is not None:
         raise ParameterError(

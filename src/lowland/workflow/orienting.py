@@ -96,7 +96,7 @@ def turned(fit: Fit, goal: Goal, note: Callable[[str], None]) -> Fit:
     """The fit with its map turned, and a model that places new rows in the turned map.
 
     A finished map is never lost: if it cannot be turned, it stays as it is, and the log and a note
-    say why.
+    state why.
     """
     try:
         orientation = goal.orientation(fit.Y)

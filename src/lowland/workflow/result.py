@@ -171,7 +171,7 @@ class MapResult(FittedResult):
         """Write map, model, pictures and report into a folder in one step.
 
         If the map cannot be written, nothing is. If one of the others cannot be made, a warning
-        says so, and the rest is written. The map of a table that was read in chunks is a folder
+        states it, and the rest is written. The map of a table that was read in chunks is a folder
         ``map`` of Parquet files; for it, only ``report`` and ``force`` matter.
 
         Parameters

@@ -153,9 +153,9 @@ BYTE = 255
 
 
 def values_of(prepared: Prepared, pixels: Pixels | None) -> Values | None:
-    """The columns of numbers as the user knows them, before any scaling; they are not copied.
+    """The columns of numbers in the units of the input, before any scaling; they are not copied.
 
-    Of images there are all pixels or none: some of them would say nothing.
+    Of images there are all pixels or none: a part of them would have no meaning.
     """
     table = prepared.table
     n, p = table.shape
@@ -277,7 +277,7 @@ def summarize(
 
 
 def table_facts(table: Table) -> dict[str, Any]:
-    """What the results of all commands say about their table, in plain values."""
+    """What the results of all commands state about their table, in plain values."""
     names = table.feature_names
     return {
         "input": table.source,
@@ -309,7 +309,7 @@ def fit_entry(fit: Fit) -> dict[str, Any]:
 
 
 def fit_facts(fit: Fit, seconds: dict[str, float]) -> dict[str, Any]:
-    """What the results of runs say about a fit, and the seconds of the stages of the run."""
+    """What the results of runs state about a fit, and the seconds of the stages of the run."""
     parameters = fit.estimator.get_params().items()
     return {
         "method": fit.name,
@@ -363,7 +363,7 @@ def facts_of(estimator: Reducer) -> dict[str, Any]:
 
 
 def variance_shares(estimator: Reducer) -> list[float] | None:
-    """The share of the variance along each axis, if the method knows it."""
+    """The share of the variance along each axis, if the method has it."""
     shares = getattr(estimator, "explained_variance_ratio_", None)
     return None if shares is None else [float(share) for share in shares]
 

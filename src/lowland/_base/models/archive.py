@@ -161,7 +161,7 @@ KINDS = {
 def write_archive(path: str, contents: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write the file next to its final place and move it there when it is complete and on disk.
 
-    ``contents`` has the entries of the manifest that say what the model is.
+    ``contents`` has the entries of the manifest that identify the model.
     """
     declared = {
         name: Declaration(array.dtype, array.shape).to_json() for name, array in arrays.items()

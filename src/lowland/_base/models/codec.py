@@ -1,7 +1,7 @@
 """From an estimator to a model file and back, without pickle: values as strict JSON and arrays.
 
 None, bool, int, finite float, str and list are themselves. Everything else is an object with one
-key that says what it is: ``$float`` (nan, inf, -inf), ``$tuple``, ``$dict``, ``$scalar`` (a numpy
+key that states its type: ``$float`` (nan, inf, -inf), ``$tuple``, ``$dict``, ``$scalar`` (a numpy
 scalar), ``$array``, ``$strings`` (an object array of str) and ``$sparse`` (CSR or CSC). Each key
 builds one known kind of value; no name in a file is ever looked up, imported or called. Every
 failure is one ``ModelFileError``.
@@ -270,7 +270,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         return Model(manifest["class"], params, state, manifest["lowland_version"])
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}.") from None
-    except LowlandError:  # too little memory says nothing about the file
+    except LowlandError:  # too little memory does not mean that the file is wrong
         raise
     except (OSError, *FAILURES, *MALFORMED) as error:
         kind = "cannot be read" if isinstance(error, PermissionError) else "is damaged"
@@ -432,7 +432,7 @@ def _check_links(steps: list[Any]) -> None:
 
 
 def _renew(state: dict[str, Any]) -> None:
-    """Take over what files of earlier versions say of extreme tables, fitted times 2^exponent.
+    """Read what files of earlier versions hold of extreme tables, fitted times 2^exponent.
 
     A model of one table is in the unit of its table; that of several tables is in other units.
     """

@@ -38,7 +38,7 @@ class ArrayChunk(NamedTuple):
 def array_rows(X: Any, *, beside: Any = None, task_rows: int = TASK_ROWS, name: str = "X") -> Rows:
     """An array, data frame of numbers or CSR matrix as rows in chunks; nothing is copied.
 
-    ``beside`` is a polars data frame of columns that go along.
+    ``beside`` is a polars data frame of columns that are carried along.
     """
     names = column_names(X)
     array = X if is_sparse(X) else np.asarray(X)

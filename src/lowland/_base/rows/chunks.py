@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
     ``X`` holds the columns that methods see: an array, a CSR matrix or a polars data frame of b
     rows. ``start`` is the number of the first row in the whole table. ``beside`` is a polars data
-    frame of columns that go along (row id, labels), or None. ``y`` holds the target, if one was
+    frame of columns carried along (row id, labels), or None. ``y`` holds the target, if one was
     chosen. ``source`` names the rows in messages.
     """
 

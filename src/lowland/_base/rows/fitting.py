@@ -55,7 +55,7 @@ class Placing:
 
     It keeps a copy of the estimator as it is now: a later fit of the original changes nothing. The
     names of columns are checked once, for the whole table. Blocks come and go as arrays without
-    names, whatever ``set_output`` says; sparse blocks of kept columns stay sparse.
+    names, whatever ``set_output`` was given; sparse blocks of kept columns stay sparse.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -106,7 +106,7 @@ def _with_target(rows: Rows, y: Any, owner: str) -> Rows:
         return labeled
     raise ParameterError(
         f"{owner}: y={shown(y)} is not allowed; for rows that are read in chunks, y is the name of "
-        f"one of the columns that go along: {', '.join(rows.beside) or 'none'}."
+        f"one of the columns carried along: {', '.join(rows.beside) or 'none'}."
     )
 
 

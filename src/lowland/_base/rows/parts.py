@@ -100,7 +100,7 @@ def write(
 ) -> Parts:
     """Write the table to Parquet files in ``folder``, one per task, each in one step.
 
-    The row id comes first, then the columns of the table, then those that go along. ``names``
+    The row id comes first, then the columns of the table, then those carried along. ``names``
     are for the columns of the table, if not their own or ``x1``, ``x2``, ... With ``resume``,
     parts that an earlier run of the same table left in the folder are kept.
     """
@@ -122,7 +122,7 @@ def write(
 
 
 def _claim(home: Path, about: dict[str, Any], *, resume: bool) -> None:
-    """Make the folder and say whose parts it holds; refuse one that holds something else."""
+    """Make the folder and record whose parts it holds; refuse one that holds something else."""
     home.mkdir(parents=True, exist_ok=True)
     manifest = home / MANIFEST
     if manifest.exists() and resume:

@@ -103,7 +103,7 @@ class Rows:
     names : sequence of str or None
         Their names.
     beside : sequence of str
-        Names of the columns that go along: row id and labels.
+        Names of the columns carried along: row id and labels.
     id_name : str or None
         The one of them that names the rows; without one, written rows get their number, ``row``.
     task_rows : int

@@ -328,7 +328,7 @@ class GivenRows:
 
 
 class OtherRows:
-    """Distances in the metrics that scipy's ``cdist`` knows, and Python functions."""
+    """Distances in the metrics that scipy's ``cdist`` has, and Python functions."""
 
     def __init__(self, X: np.ndarray, metric: Any, params: dict[str, Any] | None) -> None:
         rows_of(X, metric, "X")  # refuses what the metric cannot take

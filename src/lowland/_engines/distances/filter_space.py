@@ -107,7 +107,7 @@ class PackedPoints:
     def of(
         cls, F: np.ndarray, threads: int, ids: np.ndarray | None = None, lead: int | None = None
     ) -> PackedPoints:
-        """Pack the points F; ``ids`` says which row each of them is; None: all, in order.
+        """Pack the points F; ``ids`` has the row of each of them; None: all, in order.
 
         Queries take the ``lead`` of the points they are compared with: a bound on the rest of a
         product needs tails that begin at the same coordinate.

@@ -150,7 +150,7 @@ def log_likelihood(
     """log p(Y | X) and its slopes.
 
     Only Y Y^T and the number of columns matter: a table that is wider than long may be replaced by
-    any Y with the same products, and ``n_columns`` says how many columns it had.
+    any Y with the same products, and ``n_columns`` is the number of its columns.
     """
     n, D = len(Y), n_columns or Y.shape[1]
     noise = float(np.exp(log_noise))

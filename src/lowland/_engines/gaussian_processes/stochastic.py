@@ -58,7 +58,7 @@ class Trained(NamedTuple):
     ``losses`` begin with the start. Each is that of the part of the rows on which the step was
     taken, an estimate of the whole table's; the last ones are those of the whole table,
     unless training was stopped before. ``bound`` is that of the whole table in any case.
-    ``converged`` says whether the steps on the whole table ended by ``tol``.
+    ``converged`` states whether the steps on the whole table ended by ``tol``.
     """
 
     process: SparseProcess

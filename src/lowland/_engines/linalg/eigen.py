@@ -10,7 +10,7 @@
 
 Decided here, for all of them:
 
-order       by value: largest first, or smallest first where the name says so
+order       by value: largest first, or smallest first if the name states it
 signs       the entry of a vector that is largest in absolute value is positive (``fix_signs``)
 trivial     a known eigenvector is left out by projection, not by its position: where several
             eigenvalues are equal, its position is arbitrary

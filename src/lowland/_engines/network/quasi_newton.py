@@ -37,10 +37,10 @@ def minimize(
     """Descend from ``start`` by ``function(x) = (loss, gradient)``; the loss never rises.
 
     It ends when a step lowers the loss by less than ``tol`` times the larger of the loss and 1,
-    after ``max_iter`` steps, or when the monitor says so. ``show(x)`` makes the map that a callback
-    gets. ``bounds`` are the least and the largest values of x, infinite where there are none.
-    ``memory`` pairs of steps and slopes are held, two vectors each. The monitor's count goes on
-    from the ``done`` steps of an earlier stage.
+    after ``max_iter`` steps, or when the monitor stops them. ``show(x)`` makes the map that a
+    callback gets. ``bounds`` are the least and the largest values of x, infinite where there are
+    none. ``memory`` pairs of steps and slopes are held, two vectors each. The monitor's count goes
+    on from the ``done`` steps of an earlier stage.
     """
     from scipy.optimize import minimize as scipy_minimize
 

@@ -82,7 +82,7 @@ class PatchRows:
 class PatchDistances:
     """Points known by their distances to all fitted rows, (n, number of fitted rows).
 
-    ``columns`` says which of the fitted rows the points themselves are. New rows and centers are
+    ``columns`` has the fitted rows that are the points themselves. New rows and centers are
     given in the same way, by their distances to all fitted rows.
     """
 

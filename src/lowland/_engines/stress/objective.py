@@ -282,7 +282,7 @@ def monotone_fit(delta: np.ndarray, d: np.ndarray, ties: str, threads: int = 1) 
 class MonotoneCone:
     """Non-decreasing functions of dissimilarities that are given in ascending order.
 
-    ``ties`` says what happens where dissimilarities are equal: "primary" lets the function differ
+    ``ties`` sets what happens where dissimilarities are equal: "primary" lets the function differ
     there, "secondary" keeps it equal, "index" lets it rise in the order given.
     """
 

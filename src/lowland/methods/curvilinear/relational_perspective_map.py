@@ -90,7 +90,7 @@ def descend(
 
     A step that would raise the energy is not taken; the velocity is set to 0 and c is halved. It
     ends after ``max_iter`` steps, where E_p falls by less than ``tol`` in ten steps, or when
-    ``report``, which gets the map and its energy after each step, says so.
+    ``report``, which gets the map and its energy after each step, returns True.
     """
     here, share = objective(Y), FIRST_STEP
     velocity, energies = np.zeros_like(Y), [here.energy]

@@ -254,7 +254,7 @@ def graph_of_kept(graph: FuzzyGraph, kept: np.ndarray) -> FuzzyGraph:
 
 
 def known_squares(graph: FuzzyGraph, near: NeighborGraph) -> np.ndarray:
-    """Squared distances of the pairs of a symmetric graph, each from the row that knows it."""
+    """Squared distances of the pairs of a symmetric graph, each from the row that lists it."""
     n, there = len(near), near.indices >= 0
     rows, places = np.nonzero(there)
     columns, squares = near.indices[rows, places], near.distances[rows, places].astype(float) ** 2

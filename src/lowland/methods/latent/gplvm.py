@@ -228,7 +228,7 @@ class GPLVM(processes.GaussianProcessReducer):
     Each column y_j of the table is a draw of one Gaussian process of the unknown places X of the
     rows, plus noise; the places are those under which the table is most probable. With a linear
     covariance they are the principal components; the smooth ones bend the sheet. The map has a
-    likelihood, a smooth way back to rows, and says where it is uncertain. Use it for some hundred
+    likelihood, a smooth way back to rows, and states where it is uncertain. Use it for some hundred
     to some thousand rows of noisy, smoothly varying data. Do not use it for distances: only rows
     that are near in the map are known to be similar. Cost: O(n^3) per step, or O(n m^2 + n m p)
     with m inducing points.

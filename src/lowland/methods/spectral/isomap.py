@@ -41,7 +41,7 @@ BLOCK_BYTES = 1 << 26  # of distances that are computed at a time
 
 
 class GeodesicSquares:
-    """A of a connected graph; ``kept`` says whether it is kept or computed for each product.
+    """A of a connected graph; ``kept`` states whether it is kept or computed for each product.
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ class SOM(TopographicReducer):
     stays where it is. Rows that are read in chunks take a pass for each epoch of the batch rule,
     and a callback gets a map of no rows.
 
-    The online rule keeps the radius constant during an epoch; the paper does not say how it
+    The online rule keeps the radius constant during an epoch; the paper does not state how it
     falls. A closed grid starts on circles in the planes of two principal axes each, because a
     plane would have to be bent first. A closed hexagonal grid needs an even number of units along
     the second axis.

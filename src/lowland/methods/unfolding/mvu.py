@@ -252,7 +252,7 @@ def _laplacian_of(pairs: KeptPairs, w: np.ndarray) -> np.ndarray:
 ALL_ROWS = 10_000  # "auto" unfolds up to so many rows
 NEAR_COPY = 1e-3  # of the median edge: nearer rows share a place
 PATHS = 500  # rows that the distances of the start are measured from
-MANY_STEPS = 1000  # who allows fewer knows that they may not be enough
+MANY_STEPS = 1000  # with fewer steps allowed, no warning: they may not be enough
 WRONG = 0.1  # a larger error of a kept distance can be seen in the map
 FARTHEST = 1e9  # mean edges: farther points are those of no real map
 

@@ -322,8 +322,8 @@ def why_refused(table: Table, options: TableOptions, taking_part: Sequence[str] 
     """Why the table would not be mapped, or None.
 
     It is not if more columns were set aside in doubt than would be mapped, or if a single column
-    is left of several: a map of it says nothing. ``taking_part`` are columns of text or dates that
-    are mapped beside the numbers.
+    is left of several: a map of it has no meaning. ``taking_part`` are columns of text or dates
+    that are mapped beside the numbers.
 
     In doubt are columns that may be measurements or texts that a map should have used. Columns of
     recurring text or dates are what tables have as labels beside few measurements, up to three;

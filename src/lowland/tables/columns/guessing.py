@@ -29,7 +29,7 @@ from lowland._base.errors import PYTHON, Spelling, listing
 if TYPE_CHECKING:
     import polars as pl
 
-# What the name of a column says about it: the words of ids, of classes and of measurements.
+# Words in the name of a column that suggest an id, a class or a measurement.
 #
 # A name is split into words at underscores, blanks, dots, digits and capitals: ``articleId``,
 # ``article_id`` and ``Article ID`` are the words article and id.
@@ -112,7 +112,7 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def said_by(words: tuple[str, ...]) -> set[str]:
-    """What a name says about whole numbers: one of the four below, several of them, or nothing."""
+    """What a name suggests about whole numbers: one of the four below, several, or nothing."""
     found: set[str] = set()
     if not words:
         return found

@@ -27,7 +27,7 @@ def without_missing(
     """The table without rows that have missing values, if that was asked for; and their ids.
 
     A column without any value is left out. Missing values are refused, with their columns and what
-    each option would do, if nothing was said about them. A missing category is a category.
+    each option would do, if no option was given for them. A missing category is a category.
     """
     # a missing category is a category
     ordered = [name for name in part.names if name in (options.order or {})]
@@ -242,7 +242,7 @@ BYTE = 255  # the largest value of pixels, which are not counts
 
 
 def count_notes(table: Table, options: TableOptions) -> list[str]:
-    """The suggestion to normalize rows of a sparse matrix of counts, unless the user said so."""
+    """The suggestion to normalize rows of a sparse matrix of counts, unless the user chose one."""
     X = table.features
     if options.normalize or not is_sparse(X) or min(X.shape) < FEWEST_COUNTED:
         return []

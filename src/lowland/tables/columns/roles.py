@@ -44,9 +44,9 @@ class Roles(NamedTuple):
 
     @classmethod
     def assign(cls, source: str, contents: Contents, request: Request) -> Roles:
-        """Numbers are features, unless the source, the caller or the look of them says otherwise.
+        """Numbers are features, unless the source, the caller or their values suggest otherwise.
 
-        Text is a label. What the caller says is never changed by a guess.
+        Text is a label. A choice of the caller is never changed by a guess.
         """
         schema = contents.schema
         known = [*schema, *contents.unread, *contents.left_out]
@@ -171,7 +171,7 @@ def transposed(source: str, contents: Contents, request: Request) -> Contents:
 
     The names of the rows are those of ``request.id_column``, else of the row id of the source, else
     of the first column of text. Other columns of text describe rows that are now columns: they are
-    left out, and a note says so.
+    left out, and a note states it.
     """
     import polars as pl
 

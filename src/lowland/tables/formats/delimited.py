@@ -39,7 +39,7 @@ from lowland.tables.opening import MARKS, File, temporary
 if TYPE_CHECKING:
     import polars as pl
 
-# Columns of text that become numbers, and the note that says so.
+# Columns of text that become numbers, and the note about it.
 #
 # What each column means is decided from all of its values; a column such as ``1,234 5,678`` that
 # can be read in two ways is decided by the other columns of the file, then by the separator.

@@ -34,7 +34,7 @@ from lowland.tables.opening import MARKS, File, temporary
 # The encoding of a text file: UTF-8, UTF-16 or UTF-32 with a mark, or Windows-1252.
 #
 # Readers of text get UTF-8. A file in another encoding is copied to a temporary file in UTF-8,
-# and a note says so.
+# and a note states it.
 
 
 CHUNK = 1 << 20
@@ -114,7 +114,7 @@ def require_decoded(line: bytes, encoding: str, where: str) -> str:
 # A delimited text record by record, for line numbers; slow, and used only after an error.
 
 
-# Fields that say that a value is missing, in lower case.
+# Fields that mean a missing value, in lower case.
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")
 
 
@@ -180,7 +180,7 @@ class Dialect(NamedTuple):
 
 
 def dialect_of(file: File, *, headed: bool | None = None) -> Dialect:
-    """The dialect of a file in UTF-8; ``headed`` says whether it has a header, if that is known."""
+    """The dialect of a file in UTF-8; ``headed``: whether it has a header, if that is known."""
     lines = _first_lines(file)
     above = [*itertools.takewhile(lambda line: not line.strip() or line[0] == "#", lines)]
     if len(above) == len(lines) == 1 and lines[0].strip():

@@ -31,7 +31,7 @@ class TableSet(NamedTuple):
 
     name: str
     prepared: Prepared
-    preparation: Preparation  # also where it leaves the numbers as they are: it knows the columns
+    preparation: Preparation  # also if it changes no numbers: it has the names of columns
 
     @property
     def table(self) -> Table:
@@ -46,7 +46,7 @@ class TableSet(NamedTuple):
 
 
 def set_names(data: Sequence[Any], names: Sequence[str] | None = None) -> list[str]:
-    """What the sets are called: as the user says, or as their files without folders and suffixes.
+    """The names of the sets: those given by the user, or of their files, without folder and suffix.
 
     >>> set_names(["a/cells.csv", "b/genes.csv.gz"])
     ['cells', 'genes']

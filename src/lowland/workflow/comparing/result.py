@@ -234,7 +234,7 @@ class MapComparison(RunResult):
         """Write table, maps, picture and report into a folder in one step.
 
         If the table or a map cannot be written, nothing is. If the picture or the report cannot be
-        made, a warning says so. Parameters are those of :meth:`MapResult.write`.
+        made, a warning states it. Parameters are those of :meth:`MapResult.write`.
         """
         entries = [attempt.entry for attempt in self._attempts]
         files = ComparisonFiles.in_folder(Path(folder), entries)

@@ -15,7 +15,7 @@ from lowland.workflow.summary import Pixels, pixels_of
 
 
 class Shown(NamedTuple):
-    """A row, and the word that says why it is shown; empty if it is one of many."""
+    """A row, and a word on why it is shown; empty if it is one of many."""
 
     row: int
     word: str

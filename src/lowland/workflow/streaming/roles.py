@@ -81,7 +81,7 @@ def read_sample(looked: Looked) -> Table:
 
 
 def prepared_sample(looked: Looked, table: Table) -> Prepared:
-    """The sample prepared; the log says that it was one."""
+    """The sample prepared; the log states that it was one."""
     prepared = prepare(table, looked.options)
     if looked.is_whole:
         return prepared
@@ -168,7 +168,7 @@ class Place:
 
     columns: Columns
     model: Any
-    named: bool = True  # whether the model knows names of columns
+    named: bool = True  # whether the model has names of columns
 
     def __call__(self, frame: Any) -> np.ndarray:
         features = self.columns(frame)

@@ -184,7 +184,7 @@ class ChunkRows:
         return fit._replace(Y=Y, log=log, seconds=seconds)
 
     def _refine(self, fit: Fit, steps: int) -> str:
-        """Move all rows of the map by steps of the method, and say what they achieved.
+        """Move all rows of the map by steps of the method, and report what they achieved.
 
         The parts as the model placed them are removed at the end: until then, a run that is stopped
         goes on from them.

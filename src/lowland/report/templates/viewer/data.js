@@ -95,7 +95,7 @@ class Cloud {
   }
 }
 
-/** Everything the page knows about its points. */
+/** All data of the page about its points. */
 class Points {
   constructor(packed) {
     this.n = packed.points;

@@ -202,7 +202,7 @@ function exactText(value, isShort) {
   return String(Number(value.toPrecision(9)));
 }
 
-/** Every column that the page knows: [name, point -> text]. */
+/** Every column of the page: [name, point -> text]. */
 function exportColumns(app) {
   const { points } = app;
   const several = points.clouds.length > 1;
