@@ -145,7 +145,7 @@ def selectors() -> str:
         own = [text for text, name in zip(own, cls.parameters(), strict=True) if name not in common]
         criterion = cell(sections(cls)["summary"])
         rows.append((f"`{cls.__name__}`", criterion, ", ".join(own)))
-    return table(["class", "what it does", "parameters of its own"], rows)
+    return table(["class", "what it does", "own parameters"], rows)
 
 
 def rows_methods() -> str:

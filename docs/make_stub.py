@@ -1,4 +1,4 @@
-"""Write ``__init__.pyi`` of each package, which tells editors and type checkers the public names.
+"""Write ``__init__.pyi`` of each package, with the public names.
 
     python docs/make_stub.py             # write
     python docs/make_stub.py --check     # only tell whether it is out of date, exit code 1

@@ -42,7 +42,7 @@ class Pool {
         }
         work_.notify_all();
         job.work(0);
-        // Tickets that nobody took are withdrawn; only threads already inside are waited for.
+        // Tickets that no thread took are withdrawn; only threads already inside are waited for.
         std::unique_lock<std::mutex> lock(mutex_);
         tickets_.erase(std::remove(tickets_.begin(), tickets_.end(), &job), tickets_.end());
         done_.wait(lock, [&] { return job.helpers == 0; });

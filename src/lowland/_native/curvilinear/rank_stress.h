@@ -11,7 +11,7 @@ struct PlacedPoints {
 };
 
 // For each of m rows the numbers of its nearest points, nearest first, and whether each of them is
-// as near as the next one. Ranks above `length` are not told apart: all of them are length + 1.
+// as near as the next one. Ranks above `length` are not distinguished: all of them are length + 1.
 struct RankLists {
     const std::int32_t* points;  // (m, length), each below n
     const std::uint8_t* ties;    // (m, length)

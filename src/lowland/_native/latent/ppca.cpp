@@ -7,7 +7,7 @@
 //
 // Rows are processed in chunks. First the rows of a chunk, each by one task, leave their posteriors
 // in a buffer; then tasks of eight columns each add the whole chunk to their sums. So each sum has
-// one order, and no thread needs sums of its own.
+// one order, and no thread needs separate sums.
 #include "latent/ppca.h"
 
 #include <math.h>

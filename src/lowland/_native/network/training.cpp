@@ -143,7 +143,7 @@ class Trainer {
         return total;
     }
 
-    // About 8 strips in a batch, so that threads end together; the number of threads has no say.
+    // About 8 strips in a batch, so that threads end together; the number of threads does not matter.
     static Index strip_rows(Index batch) {
         const Index rows = ceil_div(ceil_div(batch, 8), Index(kRows)) * kRows;
         return min_of(kStripRows, rows);

@@ -18,7 +18,7 @@ struct TwoMaps {
     std::int64_t n, d;
 };
 
-// delta (m x n) row by row; NaN is a distance that nobody knows. Weights are given (m x n), or
+// delta (m x n) row by row; NaN is an unknown distance. Weights are given (m x n), or
 // delta^-power with power 0, 1 or 2, where a pair with delta = 0 does not count unless power = 0.
 template <class T>
 struct Targets {

@@ -113,7 +113,7 @@ static double normalize(double* row, const Nodes& nodes) {
         top = row[k] > top ? row[k] : top;
         fine &= row[k] - row[k] == 0;
     }
-    if (!fine) {  // of values that overflow: the caller is told by NaN
+    if (!fine) {  // of values that overflow: NaN reports it to the caller
         for (Index k = 0; k < nodes.stride; ++k) row[k] = static_cast<double>(NAN);
         return static_cast<double>(NAN);
     }

@@ -21,7 +21,7 @@ struct AngleRows {
     const double *z, *x;
     std::int64_t d;
     NeighborLists lists, fitted;
-    bool own;  // row i of z is row i of x, and no partner of its own
+    bool own;  // row i of z is row i of x, and not its own partner
 };
 
 // Per neighbor: the partner (-1: there is none), and sums over the axes from `first` on.

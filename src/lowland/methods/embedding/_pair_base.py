@@ -434,8 +434,8 @@ class PairEmbedding(NeighborMap):
     reading = Reading(
         axes="The axes have no meaning. Only who is near whom can be read.",
         distances="Rows that are neighbors in the map are mostly neighbors in the data. The "
-        "arrangement of the groups follows the data roughly; distances between them are no "
-        "measure.",
+        "arrangement of the groups follows the data roughly; distances between them have no exact "
+        "meaning.",
         gaps="Separate groups are groups of mutual neighbors. Small groups may be noise, and one "
         "group may be torn in two: run another seed, and trust only what both maps show.",
         sizes="Sizes and densities mean nothing: far pairs spread dense groups and near pairs pack "

@@ -123,7 +123,7 @@ struct Row {
     }
 };
 
-// What one pass over a row tells about a beta.
+// The results of one pass over a row about a beta.
 struct Spread {
     double total, entropy, slope, curvature;  // the derivatives are by log beta
 };

@@ -26,7 +26,7 @@ const MUTED = {
   },
 };
 
-/** A panel with a color of its own has a column for it; undefined if it shares the chosen color. */
+/** The column of a panel's own color; undefined if the panel shares the chosen color. */
 function ownColumn({ measure, trust, part }, cloud) {
   if (measure !== undefined) return cloud.measures[Number(measure)];
   if (trust === "square") return cloud.trust.square;

@@ -44,7 +44,7 @@ function islandName(cloud, number) {
   return names.length > 1 ? names[0] : "";
 }
 
-/** A map of some of the rows; `points` says which, or is null where the rows mean nothing. */
+/** A map of some of the rows; `points` has their numbers, or is null where the rows have no meaning. */
 class PartCloud extends Cloud {
   constructor(packed, parent) {
     const steps = unpack(packed.coordinates, "u2");

@@ -61,7 +61,7 @@ class TrustPart {
     pickPoints(this.app, `${pick} ${map} ${value}`, () => Uint8Array.from(codes, (code) => Number(wanted.has(code))));
   }
 
-  /** Islands may have names that say what is special about them. */
+  /** Islands may have names that describe what distinguishes them. */
   nameIslands(button) {
     const { pick, map, value } = button.dataset;
     if (pick !== "islands") return;

@@ -53,7 +53,7 @@ class App {
     byId("message").hidden = false;
   }
 
-  /** A panel of the distortion section has a color of its own; the others share the chosen one. */
+  /** A panel of the distortion section has its own color; the others share the chosen one. */
   addPanel(figure) {
     const cloud = this.points.clouds[Number(figure.dataset.map)];
     const part = cloud.trust?.parts.get(figure.dataset.part);

@@ -8,7 +8,7 @@ function parseColor(text) {
   return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
-/** The colors of the style sheet, which knows whether the page is light or dark. */
+/** The colors of the style sheet, which depends on whether the page is light or dark. */
 class Theme {
   constructor() {
     const style = getComputedStyle(document.documentElement);

@@ -13,7 +13,7 @@ function fromBase64(text) {
   return bytes;
 }
 
-/** A long array has an element of its own, and #3 stands for that of number 3. */
+/** A long array has a separate element; #3 refers to the one with number 3. */
 function unpack(text, kind) {
   const packed = text[0] === "#" ? document.getElementById(`array-${text.slice(1)}`).textContent : text;
   return new ARRAYS[kind](fromBase64(packed).buffer);
@@ -136,7 +136,7 @@ class TimeColumn extends NumberColumn {
     const text = new Date(value).toISOString().replace("T", " ").replace("Z", "");
     return this.step >= DAY ? text.slice(0, -13) : this.step >= 1000 ? text.slice(0, -4) : text;
   }
-  /** As much of it as tells the ends of the range apart. */
+  /** As many digits as distinguish the ends of the range. */
   format(value) {
     const text = new Date(Math.round(value)).toISOString().replace("T", " ");
     const [day, clock] = text.split(" ");

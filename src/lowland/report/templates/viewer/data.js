@@ -112,7 +112,7 @@ class Points {
     return String(this.ids ? this.ids[point] : this.firstId + point);
   }
 
-  /** The name of a column of one map, which tells the map if there are several. */
+  /** The name of a column of one map, which states the map if there are several. */
   nameIn(cloud, column) {
     const where = this.clouds.length > 1 ? `${cloud.title}: ` : "";
     return where + column.name.replaceAll("_", " ");

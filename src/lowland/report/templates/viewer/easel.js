@@ -6,7 +6,7 @@ const LONGEST_PART = 200; // ... up to here: so long a movement may have to wait
 const PAINTED_ANYWHERE = 50000; // points; larger panels are painted only where they can be seen
 
 const FEWEST_PAINTED = 5000; // points that are painted in any case
-const WORTH_TIMING = 20000; // points; the time of fewer says nothing about the next ones
+const WORTH_TIMING = 20000; // points; the time of fewer does not predict that of the next ones
 const SLOW_PAINTING = 3000; // points in a millisecond; a processor that needs no WebGL paints more
 const SLOW_IN_A_ROW = 3; // parts, of which the first may have waited for something else
 

@@ -48,7 +48,7 @@ class Neighbors {
     return link.ranks.get(cloud) <= this.packed.reach;
   }
 
-  /** Torn lines are dashed, too: not everybody tells red from green. */
+  /** Torn lines are dashed, too: some people cannot distinguish red from green. */
   paint(context, panel) {
     if (!this.links[0]?.ranks.has(panel.cloud)) return; // nothing pinned, or no map of all points
     const style = getComputedStyle(document.documentElement);

@@ -57,7 +57,7 @@ class WebGLPainter {
     this.pace = new Pace();
   }
 
-  /** Whether a program stands in for the graphics card. Chrome tells only in an extension. */
+  /** Whether a program stands in for the graphics card. Chrome reports it only in an extension. */
   get isEmulated() {
     const { gl } = this;
     let name = gl.getParameter(gl.RENDERER);

@@ -1,4 +1,4 @@
-// What stands beside the map: legends, the tip at the cursor, the details of a point.
+// The elements next to the map: legends, the tip at the cursor, the details of a point.
 
 const MOST_FACTS = 14; // in the tip; the details show all
 

@@ -1,4 +1,4 @@
-// Columns of the table beside the labels, and how they differ between two groups of points.
+// Columns of the table without the labels, and how they differ between two groups of points.
 
 /** Numbers of one column: as they are, or as codes of a list of levels whose last one is missing. */
 class ValueColumn {
@@ -93,7 +93,7 @@ class TwoSums {
 
 const EXACT = 1e-9; // below it, a difference or a deviation of numbers up to 2 is rounding
 
-/** A difference in standard deviations; infinite if each group has one value of its own. */
+/** A difference in standard deviations; infinite if all values within each group are equal. */
 function standardized(difference, within, count) {
   if (Math.abs(difference) < EXACT) return null;
   const deviation = count > 2 ? Math.sqrt(Math.max(within, 0) / (count - 2)) : 0;
