@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,7 @@ def floor(name: str) -> int:
     return next(number for number, rooms in enumerate(FLOORS) if name in rooms)
 
 
+@functools.cache
 def imported(path: Path) -> set[str]:
     """Full names of what a file imports from the package, by statement or by a string."""
     found = set()
@@ -148,6 +150,37 @@ def code_lines(path: Path) -> int:
 @each("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_file_holds_two_ideas(path):
     assert code_lines(path) <= 400
+
+
+def test_a_folder_can_be_seen_at_a_glance():
+    """At most 18 files; without the package's own ``__init__.py`` and its stub."""
+    sources = [path for kind in ("py", "cpp", "h") for path in (ROOT / "src").rglob(f"*.{kind}")]
+    sizes = Counter(path.parent for path in sources if path.name != "__init__.py")
+    assert {folder: size for folder, size in sizes.items() if size > 18} == {}
+
+
+# Files of their own all the same: one for each format and command, and what has a name of its own.
+OWN_FILES = ("lowland.tables.formats.", "lowland.cli.")
+OWN_NAMES = {
+    "lowland._engines.neighbors.cell_index",  # the index that a fitted model keeps
+    "lowland.preparation.orientation",  # a step of a model, which its file names
+}
+
+
+def test_a_module_with_one_user_is_large():
+    """What one module uses stands in it; what a package exports has users outside."""
+    users = Counter()
+    for path in FILES:
+        # a name of a module, or of what is in it
+        used = {part for name in imported(path) for part in (name, name.rpartition(".")[0])}
+        users.update({name: 1 + path.name.startswith("__init__") for name in used})
+    small = set()
+    for path in FILES:
+        name = ".".join(("lowland", *path.relative_to(PACKAGE).with_suffix("").parts))
+        own = path.name.startswith("__") or name.startswith(OWN_FILES) or name in OWN_NAMES
+        if users[name] == 1 and not own and code_lines(path) <= 150:
+            small.add(name)
+    assert small == set()
 
 
 def test_the_first_pages_that_people_read_are_short():

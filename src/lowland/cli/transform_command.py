@@ -24,7 +24,8 @@ Domain = valued("--domain SET", "For a model of 'lowland align': the set that th
 
 
 @framed(
-    *("force", "raw_text"),
+    "force",
+    "raw_text",
     table=PLACING,
     settings=("engine", "scheduler", "resume", "n_jobs", "verbose"),
 )

@@ -303,7 +303,8 @@ def _placed(
     itself[~itself.any(axis=1), -1] = True  # it has moved beyond its neighbors
     ids = near.indices[~itself].reshape(len(rows), k)
     distances = near.distances[~itself].reshape(len(rows), k)
-    p, _ = affinity.conditional_affinities(distances, model._new_perplexity(k), threads=run.threads)
+    wanted = model._perplexity_of_new_rows(k)
+    p, _ = affinity.conditional_affinities(distances, wanted, threads=run.threads)
     frozen = FrozenMap(model.embedding_, model._dof(), model.mean_potential_)
     return place_rows(frozen, ids, p, run.threads, field).astype(np.float64)
 

@@ -317,12 +317,16 @@ class NeighborEmbedding(NeighborMap):
     # --- new rows -----------------------------------------------------------------------------
 
     def _places(self, near: NeighborGraph, run: FitContext) -> np.ndarray:
-        several = isinstance(self.perplexity, Sequence | np.ndarray)
-        wanted = list(self.perplexity) if several else [self.perplexity]  # type: ignore[arg-type]
-        wanted = [min(float(value), float(near.n_neighbors)) for value in wanted]
+        wanted = self._perplexity_of_new_rows(near.n_neighbors)
         p, _ = affinity.conditional_affinities(near, wanted, threads=run.threads)
         mean = None if self.by_rows else self.mean_potential_
         frozen = FrozenMap(self.embedding_, self._dof(), mean)
         Y, dof = frozen.Y, frozen.dof
         field = run.prepared("field", (Y,), dof, lambda: map_field(Y, dof, run.threads))
         return place_rows(frozen, near.indices, p, run.threads, field)
+
+    def _perplexity_of_new_rows(self, n_neighbors: int) -> list[float]:
+        """The perplexity of the map, or all of them; at most the number of neighbors."""
+        several = isinstance(self.perplexity, Sequence | np.ndarray)
+        wanted = list(self.perplexity) if several else [self.perplexity]  # type: ignore[arg-type]
+        return [min(float(value), float(n_neighbors)) for value in wanted]

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lowland import _native
+from lowland._base.constraints import Integer, Null, OneOf, Real
 from lowland._base.context import FitContext
 from lowland._base.errors import DataError, ParameterError
 from lowland._base.memory import require_memory
+from lowland._base.params import fitted, param
 from lowland._base.targets import check_labels, check_numbers
 from lowland._base.validation import as_array
 from lowland._engines.embedding.affinity import transposed_rows
 from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph
+from lowland.methods.embedding._base import NeighborMap
 
 # The fuzzy neighbor graph of UMAP (McInnes, Healy & Melville 2018, section 3.1).
 #
@@ -283,3 +286,72 @@ def beside_the_map(Y: np.ndarray, isolated: np.ndarray) -> np.ndarray:
     found = np.empty((n, d), Y.dtype)
     found[~isolated], found[isolated] = Y, center + ring
     return found
+
+
+class FuzzyMap(NeighborMap):
+    """A map of the fuzzy neighbor graph of the rows.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=15
+        Number of neighbors of each row, the row itself counted. Large values show coarse structure.
+    set_op_mix_ratio : float, default=1.0
+        1 keeps an edge if one of its rows has it (fuzzy union), 0 only if both have (intersection).
+    local_connectivity : float, default=1.0
+        Number of neighbors at which each row counts as fully connected.
+    target_metric : {"categorical", "euclidean"}, default="categorical"
+        What ``y`` of ``fit`` holds, if it is given: classes (-1 or None: unknown), or numbers.
+    target_weight : float, default=0.5
+        Weight of the target, from 0 (ignored) to 1 (classes are torn apart).
+    disconnection_distance : float or None, default=None
+        Rows that have no neighbor nearer than this are set aside. None sets no row aside.
+
+    Attributes
+    ----------
+    n_neighbors_ : int
+        Number of other rows among the neighbors of each row.
+    nearest_distances_ : ndarray of shape (n_samples,)
+        Distance rho of each row to its nearest neighbor.
+    widths_ : ndarray of shape (n_samples,)
+        Width sigma of the memberships of each row's neighbors; 0 if all memberships are 1.
+    isolated_ : ndarray of shape (n_samples,)
+        True for rows without neighbors. They are put on a circle around the map.
+    """
+
+    n_neighbors: int = param(Integer(2), default=15)
+    set_op_mix_ratio: float = param(Real(0, 1, closed="both"), default=1.0)
+    local_connectivity: float = param(Real(0, closed="left"), default=1.0)
+    target_metric: str = param(OneOf("categorical", "euclidean"), default="categorical")
+    target_weight: float = param(Real(0, 1, closed="both"), default=0.5)
+    disconnection_distance: float | None = param(Null() | Real(0), default=None)
+
+    nearest_distances_: np.ndarray = fitted("n_samples")
+    widths_: np.ndarray = fitted("n_samples")
+    isolated_: np.ndarray = fitted("n_samples", type=bool)
+
+    uses_target = True
+
+    def _neighbors_of(self, rows: Any, run: FitContext) -> NeighborGraph:
+        k = min(int(self.n_neighbors), rows.shape[0]) - 1
+        return self._nearest_rows(rows, k, run, at_least=0)
+
+    def _graph(self, near: NeighborGraph, y: Any, run: FitContext) -> FuzzyGraph:
+        """The fuzzy graph, changed by the target y if there is one; sets what is fitted of it."""
+        k = min(int(self.n_neighbors), near.n_neighbors + 1)
+        graph, local = fuzzy_graph(
+            near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads
+        )
+        if y is not None:
+            weight = float(self.target_weight)
+            graph = with_target(graph, y, self.target_metric, weight, k, run)
+        self.isolated_ = np.diff(graph.indptr) == 0
+        if self.isolated_.all():
+            way = "add edges"
+            if self.disconnection_distance is not None:
+                way = "take a larger disconnection_distance"
+            if (near.indices >= 0).any():
+                way = "take a larger set_op_mix_ratio, or a smaller target_weight"
+            raise DataError(f"UMAP: no row has a neighbor; {way}.")
+        self.n_neighbors_, self.nearest_distances_ = near.n_neighbors, local.nearest
+        self.widths_ = np.where(np.isfinite(local.widths), local.widths, 0.0)
+        return graph

@@ -24,7 +24,6 @@ from lowland._engines.neighbors.graph import NeighborGraph
 from lowland._engines.neighbors.search import neighbor_graph_cost, neighbor_query
 from lowland.methods.embedding import _fuzzy_graph as fuzzy
 from lowland.methods.embedding import _umap_descent as umap
-from lowland.methods.embedding._base import NeighborMap
 
 # New rows in a map of UMAP, and points of the map back in the space of the data.
 #
@@ -42,7 +41,7 @@ MESH_DIMENSIONS = 3  # in more of them pairs are drawn
 DENSITY_EPOCHS = 200  # steps in addition, if there are densities
 
 
-class UMAP(NeighborMap, Invertible):
+class UMAP(fuzzy.FuzzyMap, Invertible):
     """Minimize the fuzzy cross entropy of neighbor graphs; in the map 1 / (1 + a |y_i - y_j|^2b).
 
     Use it to look at clusters and at how they are connected, for maps of three and more dimensions,
@@ -55,18 +54,6 @@ class UMAP(NeighborMap, Invertible):
     ----------
     n_components : int, default=2
         Dimension of the map. Beyond 3 the repulsion is estimated from drawn pairs.
-    n_neighbors : int, default=15
-        Number of neighbors of each row, the row itself counted. Large values show coarse structure.
-    set_op_mix_ratio : float, default=1.0
-        1 keeps an edge if one of its rows has it (fuzzy union), 0 only if both have (intersection).
-    local_connectivity : float, default=1.0
-        Number of neighbors at which each row counts as fully connected.
-    target_metric : {"categorical", "euclidean"}, default="categorical"
-        What ``y`` of ``fit`` holds, if it is given: classes (-1 or None: unknown), or numbers.
-    target_weight : float, default=0.5
-        Weight of the target, from 0 (ignored) to 1 (classes are torn apart).
-    disconnection_distance : float or None, default=None
-        Rows that have no neighbor nearer than this are set aside. None sets no row aside.
     min_dist : float, default=0.1
         Distance in the map up to which rows count as near. 0 packs clusters tightly.
     spread : float, default=1.0
@@ -90,14 +77,6 @@ class UMAP(NeighborMap, Invertible):
 
     Attributes
     ----------
-    n_neighbors_ : int
-        Number of other rows among the neighbors of each row.
-    nearest_distances_ : ndarray of shape (n_samples,)
-        Distance rho of each row to its nearest neighbor.
-    widths_ : ndarray of shape (n_samples,)
-        Width sigma of the memberships of each row's neighbors; 0 if all memberships are 1.
-    isolated_ : ndarray of shape (n_samples,)
-        True for rows without neighbors. They are put on a circle around the map.
     a_ : float
         The a of the similarity in the map.
     b_ : float
@@ -140,12 +119,6 @@ class UMAP(NeighborMap, Invertible):
     (150, 2)
     """
 
-    n_neighbors: int = param(Integer(2), default=15)
-    set_op_mix_ratio: float = param(Real(0, 1, closed="both"), default=1.0)
-    local_connectivity: float = param(Real(0, closed="left"), default=1.0)
-    target_metric: str = param(OneOf("categorical", "euclidean"), default="categorical")
-    target_weight: float = param(Real(0, 1, closed="both"), default=0.5)
-    disconnection_distance: float | None = param(Null() | Real(0), default=None)
     min_dist: float = param(Real(0, closed="left"), default=0.1)
     spread: float = param(Real(1e-3, 1e6, closed="both"), default=1.0)
     n_epochs: int | None = param(Null() | Integer(0), default=None)
@@ -157,9 +130,6 @@ class UMAP(NeighborMap, Invertible):
     a: float | None = param(Null() | Real(1e-12, 1e6, closed="both"), default=None)
     b: float | None = param(Null() | Real(0.01, umap.STEEPEST, closed="both"), default=None)
 
-    nearest_distances_: np.ndarray = fitted("n_samples")
-    widths_: np.ndarray = fitted("n_samples")
-    isolated_: np.ndarray = fitted("n_samples", type=bool)
     a_: float = fitted(meaning=Interval(1e-30, 1e12))
     b_: float = fitted(meaning=Interval(1e-30, umap.STEEPEST))
     n_iter_: int = fitted(type=int)
@@ -178,7 +148,6 @@ class UMAP(NeighborMap, Invertible):
         "O(n) memory",
     )
     reference = "McInnes, Healy & Melville (2018)"
-    uses_target = True
     reading = Reading(
         axes="The axes have no meaning. Only who is near whom can be read.",
         distances="Rows that are neighbors in the map are mostly neighbors in the data. Distances "
@@ -212,31 +181,6 @@ class UMAP(NeighborMap, Invertible):
         self.embedding_ = Y.astype(np.promote_types(near.distances.dtype, np.float32))
         self.fitted_rows_ = None if rows is None else rows.copy()
         return self.embedding_.copy()
-
-    def _neighbors_of(self, rows: Any, run: FitContext) -> NeighborGraph:
-        k = min(int(self.n_neighbors), rows.shape[0]) - 1
-        return self._nearest_rows(rows, k, run, at_least=0)
-
-    def _graph(self, near: NeighborGraph, y: Any, run: FitContext) -> fuzzy.FuzzyGraph:
-        """The fuzzy graph, changed by the target y if there is one; sets what is fitted of it."""
-        k = min(int(self.n_neighbors), near.n_neighbors + 1)
-        graph, local = fuzzy.fuzzy_graph(
-            near, k, self.local_connectivity, self.set_op_mix_ratio, run.threads
-        )
-        if y is not None:
-            weight = float(self.target_weight)
-            graph = fuzzy.with_target(graph, y, self.target_metric, weight, k, run)
-        self.isolated_ = np.diff(graph.indptr) == 0
-        if self.isolated_.all():
-            way = "add edges"
-            if self.disconnection_distance is not None:
-                way = "take a larger disconnection_distance"
-            if (near.indices >= 0).any():
-                way = "take a larger set_op_mix_ratio, or a smaller target_weight"
-            raise DataError(f"UMAP: no row has a neighbor; {way}.")
-        self.n_neighbors_, self.nearest_distances_ = near.n_neighbors, local.nearest
-        self.widths_ = np.where(np.isfinite(local.widths), local.widths, 0.0)
-        return graph
 
     def _curve(self) -> tuple[float, float]:
         if (self.a is None) != (self.b is None):

@@ -137,7 +137,9 @@ def _descended(
     """From each start (s, n, q) of each row: the places reached, and minus the log density."""
     n_starts, n, q = starts.shape
     found = place_rows(
-        *(process.posterior, np.tile(Y, (n_starts, 1)), starts.reshape(-1, q)),
+        process.posterior,
+        np.tile(Y, (n_starts, 1)),
+        starts.reshape(-1, q),
         n_steps=n_steps,
         threads=threads,
         criterion="likelihood",

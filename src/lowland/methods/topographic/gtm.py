@@ -234,7 +234,8 @@ class InChunks:
 
     def __init__(self, rows: Rows, found: Survey, n_jobs: int | None, monitor: Monitor) -> None:
         self.rows, self.found, self.n_jobs, self.monitor = rows, found, n_jobs, monitor
-        self.table = Table(found.n_rows, found.mean, found.known, float(found.squares.sum()))
+        known, mean, squares = found.columns[:3]
+        self.table = Table(found.n_rows, mean, known, float(squares.sum()))
 
     def plane(self, n_axes: int, run: FitContext) -> lattice.PrincipalPlane:
         return lattice.plane_of_chunks(self.rows, self.found, n_axes, self.n_jobs, run)

@@ -169,7 +169,7 @@ def given_maps(
     for each in maps:
         name, Y, columns, notes = read_map(each, list(names), prepared, options)
         one = ForeignMap(
-            *(prepared.measured_rows, Y, classes, prepared.metric, n_jobs), Path(name).name
+            prepared.measured_rows, Y, classes, prepared.metric, n_jobs, Path(name).name
         )
         found.append(GivenMap(prepared, name, one, columns, notes))
     return found

@@ -57,7 +57,10 @@ def _labeled_units(scene: Scene) -> Drawn | None:
     rows = rows_of_method(scene.prepared, scene.fit, known)
     found = scene.estimator.label_units(rows, labels[known])
     figure = labeled_units(
-        *(scene.places, found.labels, found.shares, scene.cells),
+        scene.places,
+        found.labels,
+        found.shares,
+        scene.cells,
         classes=labels,
         title=f"{scene.source}: most frequent {name} in each unit",
         label_name=name,

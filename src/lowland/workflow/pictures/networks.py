@@ -150,7 +150,11 @@ def _as_images(
     labels = scene.labels()
     table = table_rows(scene.prepared, _some_rows(scene))
     figure = decoded_images(
-        *(rows, places, pixels.images(values, float(values.min())), pixels.shape, labels),
+        rows,
+        places,
+        pixels.images(values, float(values.min())),
+        pixels.shape,
+        labels,
         limits=(float(np.nanmin(table)), float(np.nanmax(table))),
         title=f"{scene.source}: decoded places of the map",
         label_name=scene.color,
@@ -179,7 +183,10 @@ def _as_planes(
     if len(places) < 2:
         return None
     figure = component_planes(
-        *(places, found.values, found.names, "rectangle"),
+        places,
+        found.values,
+        found.names,
+        "rectangle",
         variation=_shares(found.values, scene),
         rows=rows,
         title=f"{scene.source}: decoded places of the map, {found.units}",
@@ -230,7 +237,9 @@ def draw_reconstructions(scene: Scene) -> Drawn | None:
     ids = [str(scene.prepared.table.ids[int(compared[row])]) for row in rows]
     fill = float(np.nanmin(originals[rows]))
     figure = reconstruction_pairs(
-        *(pixels.images(originals[rows], fill), pixels.images(rebuilt[rows], fill), pixels.shape),
+        pixels.images(originals[rows], fill),
+        pixels.images(rebuilt[rows], fill),
+        pixels.shape,
         names=[entry.word or name for entry, name in zip(shown, ids, strict=True)],
         notes=[f"{error:.3g}" for error in errors[rows]],
         per_band=IN_BAND,
