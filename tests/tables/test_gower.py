@@ -151,7 +151,7 @@ def test_every_method_that_sees_distances_sees_those_of_gower(tmp_path):
 
         def check(cls=cls):
             small = {"max_iter": 100} if "max_iter" in cls.parameters() else {}
-            if ".neighbor." in cls.__module__:  # few steps: many of them magnify rounding
+            if ".embedding." in cls.__module__:  # few steps: many of them magnify rounding
                 small |= {"init": "random", "max_iter": 12, "early_exaggeration_iter": 6}
             if cls.__name__ == "MVU":
                 small = {"max_iter": 20}  # as there

@@ -11,6 +11,7 @@ from lowland._base.monitor import Monitor
 from lowland._base.threads import limit_blas
 
 MEMORY = 20  # pairs of steps and slopes
+LARGEST_TOL = 1e9  # larger ones stop the descent as well, but overflow in L-BFGS-B
 
 
 class Minimum(NamedTuple):
@@ -68,7 +69,7 @@ def minimize(
             options={
                 "maxiter": max_iter,
                 "maxfun": 20 * max_iter,
-                "ftol": tol,
+                "ftol": min(tol, LARGEST_TOL),
                 "gtol": 0.0,
                 "maxcor": memory,
             },

@@ -15,6 +15,7 @@ from lowland._base.memory import require_memory
 from lowland._base.params import param
 from lowland._base.threads import limit_blas
 from lowland._base.traits import Card, Estimate
+from lowland._base.validation import check_size, largest_value
 from lowland._engines.neighbors.duplicates import (
     EqualRows,
     at_common_place,
@@ -282,6 +283,7 @@ class RankVisu(CurvilinearReducer):
         lists = rank_lists(graph, length)
         equal = (graph.distances[:, :length] == 0).sum(axis=1).astype(np.int32)
         Y = np.ascontiguousarray(self.embedding_, np.float64)
+        check_size(largest_value(Y), "embedding_", part=True)  # of a model file, perhaps
         Z = np.empty((m, Y.shape[1]))
         _native.rank_places(Y, *lists, k, equal, Z, run.threads)
         return Z

@@ -268,7 +268,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
 
     def _tangent_plane(self, points: Points) -> np.ndarray:
         """The map if there are too few rows for more than one patch: its tangent plane."""
-        q = self.n_components
+        q = int(self.n_components)
         found = tangents(points, np.arange(len(points))[None, :], q)
         self.eigenvalues_, self.residual_, self.n_connected_components_ = np.zeros(q), 0.0, 1
         scale = found.lengths[0] if self.normalize == "isometric" else np.sqrt(len(points))
@@ -294,7 +294,7 @@ class LocallyLinearReducer(NeighborGraphReducer, Invertible):
         self.eigenvalues_, self.residual_ = found.values, found.residual
         Y = found.vectors * np.sqrt(len(kept))
         if self.normalize == "isometric":
-            patches, q = neighborhoods.with_self, self.n_components
+            patches, q = neighborhoods.with_self, int(self.n_components)
             found = all_tangents(neighborhoods.points, patches, q, run.threads, run.monitor)
             Y = isometric(Y, found, patches)
             if Y is None:
