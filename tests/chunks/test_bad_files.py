@@ -8,6 +8,7 @@ import pytest
 
 from lowland.chunks import open_rows
 from lowland.errors import DataError, ParameterError
+from lowland.workflow import make_map
 from support.cases import each
 from support.rows import write_in_groups as write
 
@@ -69,6 +70,18 @@ def test_bad_files_are_refused_when_they_are_opened_and_named(frame, tmp_path):
             open_rows(source)
         assert str(source[-1]) in str(caught.value), message
         assert "\n" not in str(caught.value)
+
+
+@each("source", [3, None, [None], np.ones((3, 2)), b"a.csv", "", [" "], object()])
+def test_what_is_no_name_of_a_file_is_refused(source):
+    with pytest.raises(DataError, match="is not the name of a file, a folder or a pattern"):
+        open_rows(source)
+
+
+def test_rows_in_chunks_are_no_data_frame_and_say_how_to_get_an_array(frame, tmp_path):
+    rows = open_rows(write(frame, tmp_path / "a.parquet"))
+    with pytest.raises(DataError, match=r"read in chunks and are no array; take rows\.sample"):
+        make_map(rows, "pca")
 
 
 def test_the_first_of_several_bad_files_is_named(frame, tmp_path):

@@ -138,6 +138,8 @@ def test_no_curves_are_refused():
         rnx_plot({})
     with pytest.raises(DataError, match="curve 'a'"):
         rnx_plot({"a": [np.nan]})
+    with pytest.raises(DataError, match="curves must be a dict"):
+        rnx_plot(np.linspace(0.5, 0.1, 9))
 
 
 def test_the_loss_is_drawn_at_its_steps_with_the_end_of_exaggeration():

@@ -142,6 +142,8 @@ def test_unknown_names_of_the_lazy_modules():
     assert lowland.selection.MRMR is lowland.MRMR
     assert "MRMR" in dir(lowland.selection)
     assert "MRMR" in lowland.selection.__all__
+    assert "exports" not in dir(plot)
+    assert "scatter_map" in dir(plot)
 
 
 def test_estimators_and_models_have_the_diagram_of_scikit_learn():

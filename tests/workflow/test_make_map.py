@@ -127,6 +127,14 @@ def test_labels_are_names_of_columns_or_values():
     assert colored.map["weight"].to_list() == X[:, 1].tolist()
 
 
+def test_a_label_of_one_value_neither_colors_the_map_nor_is_learned_from():
+    kinds = np.repeat(["a", "b", "c"], 50)
+    frame = pl.DataFrame(iris().X).with_columns(site=pl.lit("Basel"), kind=pl.Series(kinds))
+    assert make_map(frame, "pca", measure=False).color == "kind"
+    assert make_map(frame, "lda", measure=False).color == "kind"
+    assert make_map(frame.drop("kind"), "pca", measure=False).color == "site"  # there is no other
+
+
 def test_a_supervised_method_takes_its_target_as_values():
     data = iris()
     made = make_map(data.X, lowland.LDA, target=data.y)

@@ -191,6 +191,6 @@ def exports(
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *home})
+        return sorted({*vars(sys.modules[package]), *home} - {exports.__name__})
 
     return attribute, names, sorted(home)

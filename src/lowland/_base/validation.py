@@ -141,7 +141,7 @@ def as_array(values: Any, argument: str) -> np.ndarray:
         raise
     except Exception as error:  # what an array-like raises is up to its author
         ragged = "inhomogeneous" in str(error)
-        reason = "its rows have different lengths" if ragged else str(error)
+        reason = "its rows have different lengths" if ragged else str(error).removesuffix(".")
         raise DataError(
             f"{argument} cannot be read as an array ({reason}); give an array, a data frame or a "
             "list of rows of one length."

@@ -62,6 +62,8 @@ def rnx_plot(
     >>> figure.axes[0].get_legend().get_texts()[0].get_text()
     'petals (0.48)'
     """
+    if not isinstance(curves, Mapping):
+        raise DataError("curves must be a dict from names to curves.")
     if not curves:
         raise DataError("there are no curves to draw.")
     checked = {name: check_vector(curve, f"the curve {name!r}") for name, curve in curves.items()}

@@ -38,12 +38,12 @@ def may_be_streamed(path: str) -> bool:
 
 def source_paths(source: Any) -> list[str]:
     """The files of a source in order: files, patterns, folders and addresses, each file once."""
-    given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    given = [source] if not isinstance(source, Iterable) or isinstance(source, str) else source
     paths: list[str] = []
     for each in given:
-        text = os.fspath(each)
+        text = os.fspath(each) if isinstance(each, str | bytes | os.PathLike) else each
         if not isinstance(text, str) or not text.strip() or "\0" in text:
-            raise DataError(f"{text!r}: is not the name of a file, a folder or a pattern.")
+            raise DataError(f"{shown(text)}: is not the name of a file, a folder or a pattern.")
         if columnar.is_address(text):
             paths += columnar.listed_addresses(text)
         elif os.path.isdir(text) and not text.rstrip("/\\").lower().endswith(".zarr"):

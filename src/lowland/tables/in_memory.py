@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowland._base.errors import PYTHON, DataError, Spelling
+from lowland._base.rows.table import Rows
 from lowland._base.validation import as_array
 from lowland.tables import distances
 from lowland.tables.contents import (
@@ -176,8 +177,11 @@ def as_distances(
 
 
 def _is_frame(data: Any) -> bool:
-    """Whether there are columns; the class is asked, as a lazy frame would have to find them."""
-    return hasattr(type(data), "columns")
+    """Whether there are columns; the class is asked, as a lazy frame would have to find them.
+
+    Rows that are read in chunks have columns, too; they say themselves what to give instead.
+    """
+    return hasattr(type(data), "columns") and not isinstance(data, Rows)
 
 
 def as_polars(frame: Any) -> tuple[pl.DataFrame, str | None]:

@@ -170,14 +170,17 @@ def _about_classes(column: pl.Series, given: dict[str, Any], spelling: Spelling)
 def first_class(table: Table) -> str | None:
     """The label that is most likely the classes: one whose values recur, as names of rows do not.
 
-    Labels called class, target, species or the like come first, and what looks like an id last.
+    Labels called class, target, species or the like come first, then others, what looks like an id
+    and what has one value.
     """
     ids = {guess.name for guess in table.guesses if guess.role != "class"}
+    values = {label.name: label.n_unique() for label in table.labels}
     ranks = {
-        name: 2 if name in ids else 0 if is_the_class(name) else 1 for name in table.labels.columns
+        name: 3 if n < 2 else 2 if name in ids else 0 if is_the_class(name) else 1
+        for name, n in values.items()
     }
     for name in sorted(ranks, key=ranks.__getitem__):
-        if table.labels[name].n_unique() <= max(2, len(table.labels) // 2):
+        if values[name] <= max(2, len(table.labels) // 2):
             return name
     return None
 
