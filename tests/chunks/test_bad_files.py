@@ -46,7 +46,7 @@ def damaged(frame, folder):
         ([good, bad(frame[:0], "bad4.parquet")], "there are no rows"),
         ([good, bad(frame.drop("a"), "bad5.parquet")], "lacks 'a'"),
         ([good, bad(frame.with_columns(a=pl.lit("x")), "bad6.parquet")], "'a' holds text"),
-        ([good, bad(frame.with_columns(more=1.0), "bad7.parquet")], "has 'more' beside"),
+        ([good, bad(frame.with_columns(more=1.0), "bad7.parquet")], "has 'more' in addition"),
         ([good, bad(frame.with_columns(kind=1.0), "bad8.parquet")], "'kind' holds numbers"),
         ([raw(b"\x1f\x8b\x08abc", "bad.csv.gz")], "gunzip bad.csv.gz"),
         ([folder / "bad1d.npy"], "expected two dimensions"),
@@ -78,9 +78,9 @@ def test_what_is_no_name_of_a_file_is_refused(source):
         open_rows(source)
 
 
-def test_rows_in_chunks_are_no_data_frame_and_say_how_to_get_an_array(frame, tmp_path):
+def test_rows_in_chunks_are_not_a_data_frame_and_say_how_to_get_an_array(frame, tmp_path):
     rows = open_rows(write(frame, tmp_path / "a.parquet"))
-    with pytest.raises(DataError, match=r"read in chunks and are no array; take rows\.sample"):
+    with pytest.raises(DataError, match=r"read in chunks and are not an array; take rows\.sample"):
         make_map(rows, "pca")
 
 

@@ -256,7 +256,7 @@ def test_files_that_are_written_in_other_ways_fit_together(tmp_path):
 CHANGED = [
     ("a,t\n1,x\n", "lacks 'b'"),
     ("a,b,t\n1,two,x\n2,three,y\n", "column 'b' holds text"),
-    ("a,b,t,c\n1,2,x,3\n", "has 'c' beside"),
+    ("a,b,t,c\n1,2,x,3\n", "has 'c' in addition"),
     ("", "is empty"),
 ]
 

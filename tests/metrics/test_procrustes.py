@@ -108,7 +108,7 @@ def test_maps_without_extent_are_no_error():
 @each(
     "one, other, pairs, message",
     [
-        (Y1, MOVED[:9], None, "Y1 has 40 rows, but Y2 has 9; say which rows belong together"),
+        (Y1, MOVED[:9], None, "Y1 has 40 rows, but Y2 has 9; give pairs"),
         (Y1, np.where(np.arange(3) == 1, np.nan, MOVED), None, "Y2 contains NaN"),
         (Y1[0], MOVED, None, "Expected 2D array"),
         (Y1, np.zeros((0, 3)), None, "0 sample"),
