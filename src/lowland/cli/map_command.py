@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import threading
 from typing import TYPE_CHECKING
 
 from lowland._base.constraints import Choice, read_value
@@ -21,10 +19,6 @@ from lowland.workflow.options import MAKING
 if TYPE_CHECKING:
     from lowland.workflow import MapResult
     from lowland.workflow.outputs import MapFiles
-
-# What draws the map and fills the report takes a third of a second to import. Nothing else imports
-# it, so that it can be done on another core while kernels compute the map.
-DRAWING = ("matplotlib.backends.backend_agg", "matplotlib.figure", "jinja2")
 
 Method = valued("--method -m METHOD", "See 'lowland methods'.", default=True)
 Into = valued(
@@ -90,7 +84,6 @@ def map_command(
                 "--into: the rows of the map are the columns of the file; leave --transpose out."
             )
         check_h5ad_target(copied, name, force=frame.force)
-    threading.Thread(target=lambda: [*map(importlib.import_module, DRAWING)]).start()
     with noted(KEPT, home.begun):
         result = make_by_choice(choice, frame.data, cls, frame.parameters, run, home)
         if result.parts is not None:
