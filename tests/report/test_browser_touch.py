@@ -412,9 +412,11 @@ def test_islands_have_names_that_can_be_put_away(page):
     before = page.evaluate(NEAR_COLOR, [0, [0x1D, 0x24, 0x30]])
     assert before > 100  # ink
     page.click("#names")
+    pages.settle(page)
     assert page.locator("#names").get_attribute("aria-pressed") == "false"
     assert page.evaluate(NEAR_COLOR, [0, [0x1D, 0x24, 0x30]]) == 0
     page.click("#names")
+    pages.settle(page)
     assert page.evaluate(NEAR_COLOR, [0, [0x1D, 0x24, 0x30]]) == before
     group = pages.quarters(page)[2]
     page.mouse.move(group["x"] - 15, group["y"] - 15)

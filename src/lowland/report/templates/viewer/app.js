@@ -199,6 +199,7 @@ class App {
   }
 
   pin(point) {
+    this.hover(-1); // a row of a table that is replaced under the pointer sends no event
     this.pinned = point;
     byId("details").replaceChildren(...(point < 0 ? [] : pointDetails(this, point)));
     this.neighbors.show(point);
